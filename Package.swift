@@ -136,7 +136,10 @@ let checks: [Target] = [
         ]),
     tests(
         "SimulationTests",
-        ["SeededRandom", "Gateway", "FanOut", "Sync", "Presence", "Contracts", "Redis", "StrataModel", "StrataWire", "TestSupport", nioCore, logging]),
+        [
+            "SeededRandom", "Gateway", "FanOut", "Sync", "Presence", "Contracts", "Redis", "StrataModel", "StrataWire", "TestSupport",
+            "ProtocolClient", "StrataCommand", nioCore, logging,
+        ]),
     library("RequirementTrait", "Tests/RequirementTrait", []),
     tests("StrataKitTests", ["SeededRandom", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb, logging]),
     tests(

@@ -14,7 +14,7 @@ package struct SoakCommand: AsyncParsableCommand {
         discussion: """
             Exits with 0 only if every acknowledged change is there, once and in order, and every client was told of it, once and in order. \
             STRATA_URL, STRATA_CA and STRATA_DATABASE_URL are read as by `strata demo`.
-            """)
+            """, subcommands: [ReceiveCommand.self])
 
     @Option(help: "Base URL of a gateway, or of what stands before them. (STRATA_URL)")
     var url: String?
@@ -32,6 +32,11 @@ package struct SoakCommand: AsyncParsableCommand {
     var patience = 120
     @Flag(help: "Hostile users keep within the limits meanwhile, and do what harm they can.")
     var hostile = false
+    @Option(help: ArgumentHelp("Base URL of `soak receive`: webhooks are registered and judged, too. Needs --journal.", valueName: "url"))
+    var receiver: String?
+    @Option(
+        help: ArgumentHelp("Directory for a record of connections, requests and packets, of at most 256 MB, and for deliveries.", valueName: "directory"))
+    var journal: String?
     @Option(help: "What is written follows from it, ids as well: each run on a system needs another one. Random if it is left out.")
     var seed: UInt64?
 
@@ -41,6 +46,7 @@ package struct SoakCommand: AsyncParsableCommand {
         guard users >= 3, conversations >= 1, seconds >= 0, patience >= 1 else {
             throw ValidationError("--users must be at least 3, --conversations and --patience at least 1.")
         }
+        guard receiver == nil || journal != nil else { throw ValidationError("--receiver needs --journal.") }
     }
 
     package func run() async throws {
@@ -62,7 +68,11 @@ package struct SoakCommand: AsyncParsableCommand {
         size.users = users
         size.conversations = conversations
         let seed = seed ?? .random(in: 0...UInt64(UInt32.max))
-        let load = try await Load.start(size, seed: seed, on: system)
+        let journal = try journal.map { try Journal(directory: $0, name: "clients") }
+        defer { journal?.flush() }
+        let load = try await Load.start(size, seed: seed, on: system, journal: journal) { app in
+            if let receiver { try await AppHooks(app: app, receiver: receiver).register(TestHook.all) }
+        }
         say("\(users) users write in \(conversations) conversations, seed \(seed)")
         let began = ContinuousClock.now
         try await load.run {
@@ -71,6 +81,9 @@ package struct SoakCommand: AsyncParsableCommand {
                     let users = try await HostileUsers.start(against: load, on: system, seed: seed)
                     group.addTask { await users.run() }
                 }
+                if let receiver {
+                    group.addTask { load.recorder.add(faults: await AppHooks(app: load.app, receiver: receiver).watch()) }
+                }
                 await wait(signals)
                 group.cancelAll()
             }
@@ -78,7 +91,7 @@ package struct SoakCommand: AsyncParsableCommand {
         let wrote = ContinuousClock.now - began
         var history = try await load.settle(system, within: .seconds(patience))
         if hostile { history.faults += load.recorder.untriedHarm + load.recorder.harm }
-        let violations = Checker.violations(of: history)
+        let violations = try await Checker.violations(of: history) + judgeWebhooks(by: history)
         let counts = load.recorder.counts
         let lost = { (kinds: [Violation.Kind]) in violations.count { kinds.contains($0.kind) } }
         say(
@@ -86,6 +99,22 @@ package struct SoakCommand: AsyncParsableCommand {
                 + "\(lost([.duplicated])) duplicated, \(lost([.reordered])) reordered, "
                 + "\(lost(Violation.Kind.allCases.filter { ![.lost, .duplicated, .reordered].contains($0) })) otherwise wrong")
         return violations
+    }
+
+    /// Waits until every change has arrived at the receiver, and judges what arrived.
+    private func judgeWebhooks(by history: History) async throws -> [Violation] {
+        guard receiver != nil, let journal else { return [] }
+        let deadline = ContinuousClock.now + .seconds(patience)
+        var file = DeliveryFile.Reader(directory: journal)
+        while true {
+            try file.read()
+            let violations = HookJudge.violations(of: file.deliveries, to: TestHook.all, in: history)
+            guard violations.contains(where: { $0.kind == .lost }), .now < deadline else {
+                say("\(file.deliveries.count) deliveries to \(TestHook.all.count) webhooks, \(file.repetitions) of them repetitions")
+                return violations
+            }
+            try await Task.sleep(for: .seconds(1))
+        }
     }
 
     private func wait(_ signals: TerminationSignals) async {

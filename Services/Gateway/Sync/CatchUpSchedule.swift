@@ -239,8 +239,10 @@ package struct CatchUpSchedule: Sendable {
             actions += startLateJoins(at: moment, isIn: isIn)
             if reason.isReplay { actions.append(.answerReplay(.success(outcome))) }
             return actions + [.sayHeldTyping]
-        // The client asks again, with pauses of its own; until then it is owed everything. If it does not, it must not rest on a socket that is told nothing.
-        case (.failed(let failure), .replay): return [.answerReplay(.failure(failure)), .closeUnlessReplayed(after: attempt)]
+        // The client asks again, with pauses of its own. Until then nothing live comes (docs/protocol.md, Coming back), not even in conversations that
+        // were attached before the failure. A socket that is told nothing must not stay open for long.
+        case (.failed(let failure), .replay):
+            return [.leaveConversations, .answerReplay(.failure(failure)), .closeUnlessReplayed(after: attempt)]
         case (.failed, .opened), (.failed, .joined): return [.retry(after: attempt)]
         // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
         case (.tooMuch, _):

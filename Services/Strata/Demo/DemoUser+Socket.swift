@@ -16,9 +16,10 @@ extension DemoUser {
             }
             do {
                 let token = state.change { $0.token }
+                let handshakeBegan = ContinuousClock.now
                 let socket = try await client.openSocket(sessionToken: token, deadline: .now + .seconds(5))
                 failures = 0
-                await serve(socket)
+                await serve(socket, handshakeBegan: handshakeBegan)
             } catch {
                 failures += 1
                 takeNextGateway()
@@ -54,13 +55,12 @@ extension DemoUser {
         try? await Task.sleep(for: .milliseconds(milliseconds + .random(in: 0...50)))
     }
 
-    private func serve(_ socket: ProtocolSocket) async {
-        // The server sends nothing before the first request, so this misses nothing.
+    private func serve(_ socket: ProtocolSocket, handshakeBegan: ContinuousClock.Instant) async {
         let packets = socket.packets()
         let (number, since) = state.change { state in
             state.connection += 1
             state.opened = socket
-            state.ledger.connectionOpened()
+            state.ledger.connectionOpened(handshakeBegan: handshakeBegan)
             return (state.connection, state.ledger.lastTimestamp)
         }
         if !state.change({ $0.isOnline }) { await socket.abort() }

@@ -2,28 +2,50 @@
 
 package import ProtocolClient
 
-/// Keeps account of what one client is sent, over all of its connections, and of every promise that is broken: counters 0, 1, 2, … on each
-/// connection; the changes of a conversation in order of position, none twice, between one replay and the next. What a replay brings again is no fault.
+/// An account of the packets that one client receives over all of its connections, and of the promises they break: counters 0, 1, 2, … on each
+/// connection; the changes of a conversation in order of position, none twice, between one replay and the next.
 ///
-/// A replay may show a conversation as it is now, in the place of its creation: what lies between and is contained in that need not come any more.
+/// The order of changes begins anew:
+/// - with each connection;
+/// - with the answer to a replay that failed, because the client asks for it again;
+/// - with the first change that comes again before the first replay is answered, if the server may have sent changes before it read the client's
+///   request (``Opening``).
+///
+/// A replay may show a conversation as it is now instead of its creation. Changes that this view contains need not come any more.
 package struct PacketLedger: Sendable {
-    /// What is to be thought of a packet.
+    /// The verdict on an incoming packet.
     package enum Verdict: Sendable, Equatable {
-        /// Never seen before.
+        /// A packet that has not been seen before.
         case new
-        /// Known, and sent again by a replay.
+        /// A known packet that a replay sends again.
         case again
-        /// Against the rules.
+        /// A packet that breaks a promise.
         case fault
     }
 
-    /// Every broken promise, in words.
+    /// The part of a connection before its first replay. A socket goes live after ``silence`` without a request (docs/protocol.md, First load), and a
+    /// replay that is asked for later repeats what the socket was sent until then.
+    private enum Opening: Sendable {
+        /// No packet has come. The client asked for the connection at this moment.
+        case waiting(since: ContinuousClock.Instant)
+        /// Changes may have been sent ahead of the replay.
+        case mayRepeat
+        /// Changes must not come again.
+        case settled
+    }
+
+    /// The time after which a socket goes live without a request: 2 s (docs/protocol.md).
+    private static let silence = Duration.seconds(2)
+
+    /// Descriptions of all broken promises.
     package private(set) var faults: [String] = []
-    /// Packets of all connections.
+    /// The number of packets of all connections.
     package private(set) var received = 0
-    /// Those that were known already.
+    /// The number of packets that were known already.
     package private(set) var repeated = 0
-    /// Where to replay from: the time of the last packet that came in its turn.
+    /// The number of times the order of changes began anew.
+    package private(set) var restarts = 0
+    /// The time to replay from: that of the last packet with the expected counter.
     package private(set) var lastTimestamp: String?
     /// The positions seen, of each conversation.
     package private(set) var positions: [String: Set<Int>] = [:]
@@ -32,38 +54,48 @@ package struct PacketLedger: Sendable {
     private var shown: [String: Int] = [:]
     private var nextCounter = 0
     private var known: Set<String> = []
-    /// Since the last replay began.
+    /// The packets since the order began anew.
     private var knownNow: Set<String> = []
     private var lastPosition: [String: Int] = [:]
+    private var opening = Opening.settled
 
     package init() {}
 
-    /// A connection is open; nothing has come over it.
-    package mutating func connectionOpened() {
+    /// Begins the account of a connection.
+    /// - Parameter handshakeBegan: a moment before the client asked for the connection; nil: the client asks for no replay on it.
+    package mutating func connectionOpened(handshakeBegan: ContinuousClock.Instant?) {
         nextCounter = 0
+        opening = handshakeBegan.map { .waiting(since: $0) } ?? .settled
         beginAnew()
     }
 
-    /// Takes in the next packet of the connection.
+    /// Adds the next packet of the connection.
     package mutating func note(_ packet: ReceivedPacket) -> Verdict {
         received += 1
         let isInTurn = packet.counter == nextCounter
         if !isInTurn { faults.append("counter \(packet.counter.map(String.init) ?? "none") where \(nextCounter) was due") }
         nextCounter = (packet.counter ?? nextCounter) + 1
         if isInTurn, let timestamp = packet.timestamp { lastTimestamp = timestamp }
-        // A replay that failed half-way is asked for again, and begins again.
-        if packet.type == "response", packet.body["method"].string == "Event.replay", packet.body["success"].bool != true { beginAnew() }
+        // The server's own timer started later than the handshake. Earlier packets answer a request.
+        if case .waiting(let since) = opening { opening = packet.receivedAt - since >= Self.silence ? .mayRepeat : .settled }
+        if packet.type == "response", packet.body["method"].string == "Event.replay" { replayAnswered(packet.body["success"].bool == true) }
         if packet.isChange("delete", of: "Conversation"), let conversation = packet.objectID { forget(conversation) }
         guard let position = packet.body["position"].int, let conversation = packet.conversationID else { return isInTurn ? .new : .fault }
         return note(packet, conversation: conversation, position: position)
     }
 
+    private mutating func replayAnswered(_ isSuccess: Bool) {
+        opening = .settled
+        if !isSuccess { beginAnew() }
+    }
+
     private mutating func beginAnew() {
+        restarts += 1
         knownNow = []
         lastPosition = [:]
     }
 
-    /// The client has removed all it had of the conversation; should it come back, all of it is new.
+    /// Forgets the order of a conversation that the client has removed. If the conversation comes back, all of it is new.
     private mutating func forget(_ conversation: String) {
         lastPosition[conversation] = nil
         knownNow = knownNow.filter { !$0.hasPrefix(conversation + "|") }
@@ -75,6 +107,10 @@ package struct PacketLedger: Sendable {
             shown[conversation] = max(shown[conversation] ?? 0, until)
         }
         let key = Self.key(of: packet, conversation: conversation, position: position)
+        if case .mayRepeat = opening, position < lastPosition[conversation] ?? 0 || knownNow.contains(key) {
+            opening = .settled
+            beginAnew()
+        }
         let isNew = known.insert(key).inserted
         let last = lastPosition[conversation] ?? 0
         lastPosition[conversation] = max(last, position)
@@ -90,7 +126,7 @@ package struct PacketLedger: Sendable {
         return isNew ? .new : .again
     }
 
-    /// What tells two packets of one position apart: a message, say, and the update of its conversation.
+    /// Returns a key that differs for two packets of one position, such as a message and the update of its conversation.
     private static func key(of packet: ReceivedPacket, conversation: String, position: Int) -> String {
         let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }
         return
@@ -98,7 +134,7 @@ package struct PacketLedger: Sendable {
             .joined(separator: "|")
     }
 
-    /// The positions between 1 and `head` that never came, and are not contained in what came.
+    /// Returns the positions between 1 and `head` that never came and that no shown conversation contains.
     package func missing(of conversation: String, upTo head: Int) -> [Int] {
         let first = (shown[conversation] ?? 0) + 1
         guard head >= first else { return [] }
@@ -106,12 +142,12 @@ package struct PacketLedger: Sendable {
         return (first...head).filter { !seen.contains($0) }
     }
 
-    /// Notes what the connection itself found wrong.
+    /// Adds faults that the connection itself found.
     package mutating func addFaults(_ more: [String]) { faults += more }
 }
 
 extension ReceivedPacket {
-    /// The conversation a change or an operation is about.
+    /// The conversation that a change or an operation concerns.
     package var conversationID: String? {
         if objectType == "Conversation" { return objectID }
         return body["conversation"]["id"].string ?? data["conversation"]["id"].string

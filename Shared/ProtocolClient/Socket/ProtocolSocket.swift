@@ -8,7 +8,7 @@ import Synchronization
 /// One open WebSocket: sends requests and signals, and keeps every packet the server sends until a caller takes it.
 ///
 /// Two ways to listen, which do not disturb each other: ``nextPacket(_:deadline:where:)`` takes the oldest packet that matches and has not been taken,
-/// whether it came already or comes yet, so nothing is missed between two waits; ``packets()`` is everything from now on, in order. Responses to
+/// whether it came already or comes yet, so nothing is missed between two waits; ``packets()`` is every packet, in order. Responses to
 /// ``request(_:objectID:data:deadline:)`` are taken by it.
 public final class ProtocolSocket: Sendable {
     /// How a socket behaves.
@@ -132,12 +132,16 @@ public final class ProtocolSocket: Sendable {
         try await nextPacket("\(objectType) \(operation)", deadline: deadline) { $0.isChange(operation, of: objectType, id: id) }
     }
 
-    /// Everything from now on, in order, until the socket ends. What is not read is kept.
+    /// A stream of all packets of the socket in order, from the first one in ``history`` to the socket's end. Unread packets are kept.
     public func packets() -> AsyncStream<ReceivedPacket> {
         let id = number()
         let (stream, continuation) = AsyncStream.makeStream(of: ReceivedPacket.self)
         continuation.onTermination = { [weak self] _ in self?.inbox.withLock { $0.removeObserver(id) } }
-        if !inbox.withLock({ $0.addObserver(id: id, yieldingTo: continuation) }) { continuation.finish() }
+        let isOpen = inbox.withLock { inbox in
+            for packet in inbox.history { continuation.yield(packet) }
+            return inbox.addObserver(id: id, yieldingTo: continuation)
+        }
+        if !isOpen { continuation.finish() }
         return stream
     }
 

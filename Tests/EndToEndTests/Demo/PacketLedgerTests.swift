@@ -25,7 +25,7 @@ struct PacketLedgerTests {
 
     private func opened() -> PacketLedger {
         var ledger = PacketLedger()
-        ledger.connectionOpened()
+        ledger.connectionOpened(handshakeBegan: nil)
         return ledger
     }
 
@@ -64,7 +64,7 @@ struct PacketLedgerTests {
         var ledger = opened()
         _ = ledger.note(try packet(0, position: 1))
         _ = ledger.note(try packet(1, position: 2))
-        ledger.connectionOpened()
+        ledger.connectionOpened(handshakeBegan: nil)
         #expect(ledger.note(try packet(0, position: 1)) == .again)
         #expect(ledger.note(try packet(1, position: 2)) == .again)
         #expect(ledger.note(try packet(2, position: 3)) == .new)

@@ -59,12 +59,13 @@ final class ReplicaClient: Sendable {
     /// Opens a socket. If one was open before, everything since its last packet is asked for; the answer is awaited by ``replaysAnswered()``.
     /// - Parameter since: replay from here instead.
     func connect(via gateway: Int, since: String? = nil) async throws {
+        let handshakeBegan = ContinuousClock.now
         let socket = try await user.openSilent(via: gateway)
         let packets = socket.packets()
         let (connection, last) = state.change { state in
             state.connection += 1
             state.socket = socket
-            state.ledger.connectionOpened()
+            state.ledger.connectionOpened(handshakeBegan: handshakeBegan)
             return (state.connection, since ?? state.ledger.lastTimestamp)
         }
         consumer.withLock { $0 = Task { await self.consume(packets, connection, socket) } }

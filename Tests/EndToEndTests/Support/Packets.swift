@@ -42,7 +42,7 @@ extension ProtocolSocket {
     /// The account of all that came.
     var ledger: PacketLedger {
         var ledger = PacketLedger()
-        ledger.connectionOpened()
+        ledger.connectionOpened(handshakeBegan: nil)
         for packet in history { _ = ledger.note(packet) }
         return ledger
     }

@@ -110,11 +110,17 @@ struct FeedScenario {
     var slowStarts = 0
     /// Which of ``FeedWorld``'s faults there are.
     var faults = 0...7
+    /// True if each client keeps the ``PacketLedger`` of the fault tests, whose faults are violations.
+    var hasLedgers = false
 
     /// - Parameters:
     ///   - isPlain: the world that a seed meant before there were counts, and clients that only listen.
     ///   - pressed: a rule that is to count often.
-    init(_ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, pressed: Sabotage? = nil) {
+    ///   - isLate: a world in which clients ask late, gateways and clients stand still for seconds, replays fail, and Redis is cut meanwhile.
+    init(
+        _ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, pressed: Sabotage? = nil,
+        isLate: Bool = false
+    ) {
         self.sabotage = sabotage
         // What is lost is read, and that would make good what these two leave undone.
         self.isReliable = isReliable || pressed == .earlyEntriesDropped || pressed == .staleCatchUps
@@ -146,6 +152,15 @@ struct FeedScenario {
             faults = 5...7
         }
         if let pressed { press(pressed) }
+        if isLate { beLate() }
+    }
+
+    private mutating func beLate() {
+        hasLedgers = true
+        (conversations, users, gateways, clientsPerUser) = (max(2, conversations), max(3, users), 2, 2)
+        (listeners, slowStarts, stalls) = (700, 300, 30)
+        (pace, duration, lost, failingCalls) = (100_000, 120_000_000, 20, 100)
+        (faults, faultPace, longestFault) = (0...8, 1_000_000, 8_000_000)
     }
 
     /// Some rules count only in states that are rare where anything may happen. Here they are not.

@@ -41,6 +41,17 @@ struct FeedSimulationTests {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isReliable: isReliable) }
     }
 
+    @Test("the judge of the fault tests finds nothing wrong while clients ask late, gateways stand still and Redis is cut")
+    func late() {
+        Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isLate: true) }
+    }
+
+    @Test("the judge of the fault tests notices a gateway that sends changes again", arguments: [.noSkip, .staleCatchUps] as [FeedScenario.Sabotage])
+    func lateSabotage(rule: FeedScenario.Sabotage) {
+        let isNoticed = (1...20).contains { FeedWorld.run($0, sabotage: rule, isLate: true).violations.contains { $0.contains("its ledger says") } }
+        #expect(isNoticed, "no ledger noticed \(rule.rawValue)")
+    }
+
     @Test("what is published reliably comes soon, and without heads")
     func reliable() {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isReliable: true) }

@@ -28,11 +28,11 @@ final class FeedWorld: @unchecked Sendable {
     /// Runs one seed.
     static func run(
         _ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false,
-        pressed: FeedScenario.Sabotage? = nil, follow: ((String) -> Void)? = nil
+        pressed: FeedScenario.Sabotage? = nil, isLate: Bool = false, follow: ((String) -> Void)? = nil
     ) -> RunReport {
         let simulation = Simulation(seed: seed)
         simulation.follow = follow
-        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, pressed: pressed)
+        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, pressed: pressed, isLate: isLate)
         let world = FeedWorld(simulation, scenario)
         defer { world.end() }
         return world.run()

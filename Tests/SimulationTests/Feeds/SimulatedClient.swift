@@ -29,6 +29,9 @@ final class SimulatedClient {
     // Of the present connection
     private var counter: Int64 = 0
     private var connectionStamp = Timestamp(0)
+    /// True between the answer to a replay that failed and the beginning of the next one: nothing live comes then (docs/protocol.md, Coming back).
+    private var hasReplayFailed = false
+
     // Since the last replay began
     private var lastTold: [Position]
     private var lastOwn = Position.zero
@@ -46,6 +49,8 @@ final class SimulatedClient {
     private var isDeletionRecent: [Bool]
     /// It was just shown the conversation because of a change, which may follow.
     private var isJustShown: [Bool]
+    /// The judge of the fault tests, which sees only what a real client sees.
+    private var ledger: SimulatedLedger?
 
     init(_ number: Int, user: Int, _ world: FeedWorld) {
         self.number = number
@@ -59,6 +64,7 @@ final class SimulatedClient {
         knownDeletions = lastTold
         isJustShown = Array(repeating: false, count: world.scenario.conversations)
         isDeletionRecent = isJustShown
+        ledger = world.scenario.hasLedgers ? SimulatedLedger() : nil
     }
 
     private var simulation: Simulation { world.simulation }
@@ -91,9 +97,11 @@ final class SimulatedClient {
         }
         needsReplay = lastStamp != nil
         counter = 0
+        hasReplayFailed = false
         failedReplays = 0
         connectionStamp = Timestamp(0)
         forgetOrder()
+        ledger?.connectionOpened(handshakeBegan: simulation.now)
         pipe.received = { [weak self] in self?.received($0) }
         let attempt = attempt
         let gateway = world.gateways[simulation.int(0...world.gateways.count - 1)]
@@ -166,8 +174,12 @@ final class SimulatedClient {
     // MARK: What it is sent
 
     private func received(_ packet: SimulatedPipe.Packet) {
-        if case .replayBegins = packet.content { return forgetOrder() }
+        if case .replayBegins = packet.content {
+            hasReplayFailed = false
+            return forgetOrder()
+        }
         if case .close = packet.content { return disconnect() }
+        if let fault = ledger?.note(packet, at: simulation.now) { complain("its ledger says: \(fault)") }
         if packet.counter != counter { complain("packet \(packet.counter) came where \(counter) was due") }
         if packet.stamp < connectionStamp { complain("a time went back") }
         counter += 1
@@ -178,6 +190,7 @@ final class SimulatedClient {
         if case .replayAnswered(let succeeded) = packet.content {
             simulation.note(.init(what: succeeded ? "replay done for client" : "replay failed for client", a: number))
         }
+        if hasReplayFailed, packet.content.isLive { complain("was told something live after its replay had failed") }
         switch packet.content {
         case .change(let id, let position, let counts):
             told(id, position)
@@ -211,6 +224,7 @@ final class SimulatedClient {
                 owedFrom = nil
                 needsReplay = false
             }
+            hasReplayFailed = !succeeded
             failedReplays = succeeded ? 0 : failedReplays + 1
             guard !succeeded, let socket, failedReplays < Self.replayTries else { return }
             isReplayDue = true

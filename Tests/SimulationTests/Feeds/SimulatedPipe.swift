@@ -22,6 +22,14 @@ final class SimulatedPipe {
         case replayBegins
         case close
 
+        /// True if it tells of something that happens in a conversation.
+        var isLive: Bool {
+            switch self {
+            case .change, .shown, .numbers, .signal: true
+            case .own, .ownHidden, .ownShown, .other, .replayAnswered, .replayBegins, .close: false
+            }
+        }
+
         var bytes: Int {
             switch self {
             case .change: 400

@@ -45,7 +45,7 @@ struct History: Sendable {
     /// What one user's client was told about one conversation, in order.
     struct View: Sendable {
         enum Event: Sendable, Equatable {
-            /// A new connection, or a replay on the same one: what is told from here on may repeat what was told before.
+            /// A point from which changes may come again: a new connection, or another replay on the same one.
             case beginAnew
             /// A packet. `what` tells packets of one position apart.
             case told(position: Int, what: String)

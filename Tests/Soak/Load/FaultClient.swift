@@ -9,37 +9,29 @@ import TestCluster
 /// replayed what came since its last packet.
 final class FaultClient: Sendable {
     private struct State {
-        var ledger = PacketLedger()
-        /// Of the replay that has not been answered with success: it is asked for again from the same time.
+        var record: ClientRecord
+        /// The time to replay from, until a replay has been answered with success.
         var owedFrom: String?
-        var views: [String: History.View] = [:]
         var socket: ProtocolSocket?
-        /// The packets of the present connection that have been taken note of.
+        /// The number of packets of the present connection that are in the record.
         var noted = 0
-        /// The packet that answered the replay of the present connection, counted from 0; nil: it has not been answered with success.
+        /// The index of the packet that answered the replay of the present connection; nil until it was answered with success.
         var answer: Int?
-        /// All that the replay brought has been taken note of.
+        /// True if all that the replay brought is in the record.
         var isCaughtUp: Bool { answer.map { $0 < noted } ?? false }
-        var texts: Set<String> = []
-        /// Values of metadata that it was told.
-        var values: Set<String> = []
-        var openedAt = ContinuousClock.now
-        /// What the gateway sent before it had read the request, which may take long, carries one and the same time: this.
-        var unaskedStamp: String?
-        /// Who seems to be typing, by conversation.
-        var typists: [String: Set<String>] = [:]
-        /// What it does to be connected, for who wonders why it is not.
+        /// The state of its connection, for failure messages.
         var standing = "has not begun"
     }
 
     let user: TestUser
     private let recorder: Recorder
-    private let state = ObservedState(State())
+    private let state: ObservedState<State>
     private let keeper = Mutex<Task<Void, Never>?>(nil)
 
     init(_ user: TestUser, _ recorder: Recorder) {
         self.user = user
         self.recorder = recorder
+        state = ObservedState(State(record: ClientRecord(of: user.user, recorder)))
     }
 
     /// Connects, and stays so until ``stop()``.
@@ -52,11 +44,11 @@ final class FaultClient: Sendable {
         task?.cancel()
         await state.change { $0.socket }?.abort()
         await task?.value
-        recorder.add(faults: state.change { $0.ledger.faults }.map { "\(user.user): \($0)" })
+        recorder.add(faults: state.change { $0.record.ledger.faults }.map { "\(user.user): \($0)" })
     }
 
     var socket: ProtocolSocket? { state.change { $0.isCaughtUp ? $0.socket : nil } }
-    var views: [History.View] { state.change { Array($0.views.values) } }
+    var views: [History.View] { state.change { Array($0.record.views.values) } }
     var standing: String { state.change { $0.standing } }
 
     /// Waits until it is connected and has been told all it missed.
@@ -64,18 +56,18 @@ final class FaultClient: Sendable {
 
     /// Waits until a message with this text has come.
     func hasRead(_ text: String, within limit: Duration) async -> Bool {
-        await state.first(within: limit) { $0.texts.contains(text) ? true : nil } ?? false
+        await state.first(within: limit) { $0.record.texts.contains(text) ? true : nil } ?? false
     }
 
     /// Waits until it has been told that metadata has this value.
     func hasSeen(_ value: String, within limit: Duration) async -> Bool {
-        await state.first(within: limit) { $0.values.contains(value) ? true : nil } ?? false
+        await state.first(within: limit) { $0.record.values.contains(value) ? true : nil } ?? false
     }
 
     /// Waits until it holds what the server shows its user. What it lacks at the end of that time, the checker finds.
     func agrees(with conversation: History.Conversation, within limit: Duration) async {
         _ = await state.first(within: limit) { state in
-            state.views[conversation.id].map { $0.differences(in: conversation).isEmpty } ?? true ? true : nil
+            state.record.views[conversation.id].map { $0.differences(in: conversation).isEmpty } ?? true ? true : nil
         }
     }
 
@@ -85,10 +77,11 @@ final class FaultClient: Sendable {
         var gateway = user.gateway
         while !Task.isCancelled {
             state.change { $0.standing = "opens a socket to gateway \(gateway)" }
+            let handshakeBegan = ContinuousClock.now
             do {
                 let socket = try await user.app.system.client(gateway, user.version)
                     .openSocket(sessionToken: user.token, deadline: .now + .seconds(5))
-                await use(socket)
+                await use(socket, handshakeBegan: handshakeBegan)
             } catch {
                 if let answer = (error as? ProtocolClientError)?.answer, answer.status != 503 {
                     recorder.add(faults: ["\(user.user): a socket was refused with \(answer.status) \(answer.errorID ?? "")"])
@@ -99,17 +92,16 @@ final class FaultClient: Sendable {
         }
     }
 
-    private func use(_ socket: ProtocolSocket) async {
+    private func use(_ socket: ProtocolSocket, handshakeBegan: ContinuousClock.Instant) async {
         let packets = socket.packets()
+        note("has a socket, asked for \(ContinuousClock.now - handshakeBegan) ago")
+        defer { note("has lost its socket, with code \(socket.closure?.code.map { "\($0)" } ?? "none") after \(socket.receivedCount) packets") }
         let last = state.change { state in
             state.standing = "waits to be told what it missed"
-            state.ledger.connectionOpened()
+            state.owedFrom = state.owedFrom ?? state.record.ledger.lastTimestamp
+            state.record.connectionOpened(handshakeBegan: handshakeBegan)
             state.socket = socket
-            state.openedAt = .now
-            state.unaskedStamp = nil
             state.noted = 0
-            for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
-            state.owedFrom = state.owedFrom ?? state.ledger.lastTimestamp
             return state.owedFrom
         }
         await withTaskGroup(of: Void.self) { group in
@@ -120,8 +112,7 @@ final class FaultClient: Sendable {
         state.change { state in
             state.answer = nil
             state.socket = nil
-            // Indicators are not replayed: a client forgets them with the connection.
-            for id in state.typists.keys { forgetTypists(in: id, &state) }
+            state.record.connectionClosed()
         }
         recorder.add(faults: socket.violations.map { "\(user.user): \($0)" })
     }
@@ -129,6 +120,7 @@ final class FaultClient: Sendable {
     /// Asks until it is answered: a service may be away.
     private func catchUp(_ socket: ProtocolSocket, from time: String?) async {
         while socket.closure == nil, !Task.isCancelled {
+            note("asks for \(time.map { "a replay from \($0)" } ?? "its counter")")
             do {
                 let answer =
                     if let time {
@@ -143,10 +135,7 @@ final class FaultClient: Sendable {
                     }
                     return
                 }
-                state.change { state in
-                    state.standing = "was refused what it missed: \(answer.errorID ?? "without a reason")"
-                    for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
-                }
+                state.change { $0.standing = "was refused what it missed: \(answer.errorID ?? "without a reason")" }
             } catch {
                 // A gateway that does not answer is left for another.
                 state.change { $0.standing = "was not told what it missed: \(error)" }
@@ -157,97 +146,25 @@ final class FaultClient: Sendable {
         }
     }
 
+    private func note(_ line: String) { recorder.journal?.write("\(user.user) \(line)") }
+
     // MARK: Packets
 
     private func consume(_ packets: AsyncStream<ReceivedPacket>) async {
         for await packet in packets {
-            let isNew = state.change { state -> String? in
-                _ = state.ledger.note(packet)
-                return note(packet, &state)
-            }
-            // What comes meanwhile waits.
-            if let isNew { await list(isNew) }
+            if recorder.journal != nil { note(packet.journalLine(at: .now)) }
+            // Packets that come meanwhile wait.
+            if let new = state.change({ $0.record.note(packet) }) { await list(new) }
             state.change { $0.noted = packet.index + 1 }
         }
     }
 
-    /// A socket goes live by itself when it has been asked for nothing for two seconds. What it says then, the replay says again.
-    private func noteUnasked(_ packet: ReceivedPacket, _ state: inout State) {
-        guard !state.isCaughtUp, let stamp = packet.timestamp else { return }
-        if packet.index == 0, packet.receivedAt - state.openedAt >= .seconds(2) {
-            state.unaskedStamp = stamp
-        } else if let unasked = state.unaskedStamp, stamp > unasked {
-            state.unaskedStamp = nil
-            for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
-        }
-    }
-
-    /// - Returns: the conversation whose messages have to be loaded.
-    private func note(_ packet: ReceivedPacket, _ state: inout State) -> String? {
-        noteUnasked(packet, &state)
-        if packet.isTyping() {
-            typing(packet, &state)
-            return nil
-        }
-        guard packet.type == "change" || packet.type == "operation", let id = packet.conversationID, let position = packet.body["position"].int else {
-            if packet.isChange("delete", of: "Conversation"), let id = packet.objectID { append([.gone], to: id, &state) }
-            return nil
-        }
-        if packet.isChange("delete", of: "Conversation") || removes(packet) { forgetTypists(in: id, &state) }
-        if packet.isChange("create", of: "Message"), let text = packet.data["parts"][0]["body"].string { state.texts.insert(text) }
-        for operation in packet.data.array ?? [] where operation["property"].string?.hasPrefix("metadata") == true {
-            if let value = operation["value"].string { state.values.insert(value) }
-        }
-        let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }.joined(separator: " ")
-        let what = "\(packet.operation ?? packet.type) \(packet.objectType ?? "") \(packet.objectID ?? "") \(properties)"
-        append([.told(position: position, what: what)], to: id, &state)
-        state.views[id]?.mirror.apply(packet.json)
-        if packet.isChange("create", of: "Conversation") {
-            // A user who is added a moment after a change is told of it by this alone.
-            state.values.formUnion(strings(in: packet.data["metadata"]))
-            append([.shown(position: packet.data["position"].int ?? 0)], to: id, &state)
-            return id
-        }
-        return nil
-    }
-
-    private func strings(in tree: JSONValue) -> [String] {
-        if let string = tree.string { return [string] }
-        return (tree.object ?? [:]).values.flatMap { strings(in: $0) }
-    }
-
-    private func append(_ events: [History.View.Event], to id: String, _ state: inout State) {
-        state.views[id, default: History.View(user: user.user, conversation: id)].events += events
-    }
-
-    /// Whether it says that the user is not in the conversation any more.
-    private func removes(_ packet: ReceivedPacket) -> Bool {
-        (packet.data.array ?? []).contains { $0["operation"].string == "remove" && $0["id"].string == user.identity }
-    }
-
-    private func typing(_ packet: ReceivedPacket, _ state: inout State) {
-        guard let typist = packet.data["sender"]["user_id"].string, let id = packet.objectID, let action = packet.data["action"].string else {
-            return
-        }
-        note(action, typist, id, &state)
-    }
-
-    private func note(_ action: String, _ typist: String, _ id: String, _ state: inout State) {
-        if action == "finished" { state.typists[id]?.remove(typist) } else { state.typists[id, default: []].insert(typist) }
-        recorder.add(
-            History.Typing(reader: user.user, typist: typist, conversation: id, action: action, seconds: recorder.seconds))
-    }
-
-    private func forgetTypists(in id: String, _ state: inout State) {
-        for typist in state.typists[id] ?? [] { note("finished", typist, id, &state) }
-    }
-
-    /// Earlier messages are not sent as packets to who comes later; a client loads them.
+    /// Loads a conversation's messages. Messages from before the user came are not sent as packets.
     private func list(_ id: String) async {
         for _ in 0..<100 where !Task.isCancelled {
             if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil), answer.isSuccess || answer.status == 404 {
                 let positions = (answer.json.array ?? []).compactMap { $0["position"].int }
-                state.change { append([.listed(position: (positions.max() ?? 0) / Mirror.positionStep)], to: id, &$0) }
+                state.change { $0.record.listed(id, upTo: (positions.max() ?? 0) / Mirror.positionStep) }
                 return
             }
             try? await Task.sleep(for: .milliseconds(100))

@@ -17,6 +17,7 @@ struct Load: Sendable {
         var pause = 20...120
     }
 
+    let app: TestApp
     let clients: [FaultClient]
     let conversations: [String]
     let recorder: Recorder
@@ -27,9 +28,13 @@ struct Load: Sendable {
     private static let attempts = 20
 
     /// Signs the users in, connects them and creates the conversations.
-    static func start(_ size: Size, seed: UInt64, on system: any TestSystem) async throws -> Load {
-        let recorder = Recorder()
+    /// - Parameter prepare: is called before the first conversation is created.
+    static func start(
+        _ size: Size, seed: UInt64, on system: any TestSystem, journal: Journal? = nil, prepare: (TestApp) async throws -> Void = { _ in }
+    ) async throws -> Load {
+        let recorder = Recorder(journal: journal)
         let app = try await system.app()
+        try await prepare(app)
         let users = try await signIn(size.users, to: app)
         let clients = users.map { FaultClient($0, recorder) }
         for client in clients { client.start() }
@@ -41,7 +46,7 @@ struct Load: Sendable {
             let others = users.filter { _ in index == 0 || generator.chance(50) }.filter { $0.user != users[index % users.count].user }
             conversations.append(try await users[index % users.count].converse(with: others, distinct: false).id)
         }
-        return Load(clients: clients, conversations: conversations, recorder: recorder, size: size, seed: seed)
+        return Load(app: app, clients: clients, conversations: conversations, recorder: recorder, size: size, seed: seed)
     }
 
     private static func signIn(_ count: Int, to app: TestApp) async throws -> [TestUser] {
@@ -274,7 +279,9 @@ struct Load: Sendable {
         var (isOpen, isAnswered) = (false, false)
         for number in 0..<attempts {
             if number > 0 { try? await Task.sleep(for: .milliseconds(min(100 * number, 1000))) }
+            recorder.journal?.write("\(client.user.user) asks, \(number + 1): \(action) in \(id)")
             let answer = try? await attempt()
+            recorder.journal?.write("\(client.user.user) answered, \(number + 1): \(answer.map { "\($0)" } ?? "not at all"): \(action) in \(id)")
             // Whatever breaks, stock clients retry 503, and drop what is answered with 500.
             if case .broken? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with 500"]) }
             if case .wrong(let error)? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with \(error)"]) }

@@ -14,9 +14,13 @@ final class Recorder: Sendable {
         var largestTree: Int?
     }
 
+    /// The record that explains a failure; nil if none is kept.
+    let journal: Journal?
     private let moments = Atomic<Int>(0)
     private let state = ObservedState(State())
     private let started = ContinuousClock.now
+
+    init(journal: Journal? = nil) { self.journal = journal }
 
     /// The next moment: greater than all that were drawn before.
     func moment() -> Int { moments.add(1, ordering: .sequentiallyConsistent).newValue }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import StrataCommand
+import TestCluster
+
+/// The webhooks of the load's app, through the Server API.
+struct AppHooks: Sendable {
+    let app: TestApp
+    /// The base URL of the receiver.
+    let receiver: String
+
+    private var path: String { "/apps/\(app.app.id.uuidString.lowercased())/webhooks" }
+    private var headers: [String: String] {
+        ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "application/vnd.layer.webhooks+json; version=3.0"]
+    }
+
+    private func call(_ method: String, _ path: String, _ body: JSONValue? = nil, deadline: ContinuousClock.Instant) async throws -> RESTAnswer {
+        try await app.system.client(0, .v3).call(method, path, body: body, headers: headers, deadline: deadline)
+    }
+
+    /// Registers the hooks and waits until they are active: from then on every change is recorded for them.
+    func register(_ hooks: [TestHook], within limit: Duration = .seconds(90)) async throws {
+        let deadline = ContinuousClock.now + limit
+        for hook in hooks {
+            let body: JSONValue = [
+                "version": .string(hook.version), "target_url": .string(receiver + hook.path), "events": .array(hook.events.map { .string($0) }),
+                "secret": "of the receiver",
+            ]
+            let created = try await call("POST", path, body, deadline: deadline)
+            guard created.status == 201 else { throw LoadError("a webhook was answered with \(created.status) \(created.json.text)") }
+        }
+        while true {
+            let answer = try? await call("GET", path, deadline: deadline)
+            let found = answer?.json.array ?? []
+            if found.count == hooks.count, found.allSatisfy({ $0["status"].string == "active" }) { return }
+            guard .now < deadline else { throw LoadError("webhooks do not become active: \(answer?.json.text ?? "no answer")") }
+            // A busy machine may answer the challenge too late.
+            for hook in found where hook["status"].string == "inactive" {
+                guard let id = hook["id"].string?.split(separator: "/").last else { continue }
+                _ = try? await call("POST", "\(path)/\(id)/activate", deadline: deadline)
+            }
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Reads the hooks again and again until the task is cancelled, as a console does.
+    /// - Returns: a sentence for each hook that was seen inactive: it lacks the changes of that time.
+    func watch(every pause: Duration = .milliseconds(500)) async -> [String] {
+        var inactive: [String: String] = [:]
+        while !Task.isCancelled {
+            // A service may be away, and then there is no answer.
+            let answer = try? await call("GET", path, deadline: .now + .seconds(5))
+            for hook in answer?.json.array ?? [] where hook["status"].string != "active" {
+                let url = hook["target_url"].string ?? ""
+                inactive[url] = "the webhook \(url) is \(hook["status"].string ?? "-"): \(hook["status_reason"].string ?? "-")"
+            }
+            try? await Task.sleep(for: pause)
+        }
+        return inactive.values.sorted()
+    }
+}

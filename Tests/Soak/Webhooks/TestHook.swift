@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A webhook of the load's app.
+struct TestHook: Sendable {
+    /// The path of its URL.
+    let path: String
+    /// The version of its payloads.
+    let version: String
+    let events: [String]
+
+    /// One that takes all events, and one of each older version.
+    static let all = [
+        TestHook(
+            path: "/all", version: "3.0",
+            events: [
+                "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created", "Participation.deleted",
+                "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated", "MessagePart.deleted",
+                "Receipt.created", "Push",
+            ]),
+        TestHook(path: "/changes", version: "2.0", events: ["Conversation.updated", "Message.created"]),
+        TestHook(path: "/messages", version: "1.0", events: ["message.sent"]),
+    ]
+
+    /// True if the hook takes receipts.
+    var takesReceipts: Bool { events.contains("Receipt.created") }
+
+    /// True if the hook takes an event with this content.
+    func takes(_ content: HookDelivery.Content) -> Bool {
+        let names =
+            switch content {
+            case .conversationCreated: ["Conversation.created"]
+            case .conversationDeleted: ["Conversation.deleted"]
+            case .metadata: ["Conversation.updated"]
+            case .added: ["Participation.created"]
+            case .removed: ["Participation.deleted"]
+            case .message: ["Message.created", "message.sent"]
+            case .messageDeleted: ["Message.deleted"]
+            case .receipts: ["Receipt.created"]
+            case .other: [String]()
+            }
+        return names.contains { events.contains($0) }
+    }
+}
