@@ -1,16 +1,28 @@
 #!/usr/bin/env bash
-# Runs tests that are built. At the end, where they are easy to find, it names the failed tests and, of many, the slowest ones.
-# test.sh [unit | further words for swift test]
+# Runs tests that are built. The last lines name the tests that failed, the time of each target, and the slowest tests.
 #
-# `unit` runs the tests that need no servers.
-# With STRATA_TEST_PROCESSES of 2 or more, and without further words, it runs all tests in several processes, so many at the same time. Most tests wait
-# much more than they compute. Each process starts servers of its own, and runs its tests one after the other. The tests that a busy machine would
-# disturb come last, alone.
+#   test.sh         the short tier: `make test`
+#   test.sh long    all tests, with all seeds of simulations: `make test-long`
+#   test.sh unit    tests that need no servers
+#   test.sh WORDS   the tests that the words choose, of both tiers: --filter REGEX, --skip REGEX
+#
+# A tier runs in several processes, because most tests wait much longer than they compute. Each process starts servers of its own and runs its tests
+# one by one. Tests that a busy machine disturbs run last, alone.
+#
+# STRATA_TEST_PROCESSES: processes at the same time, 1 to 8, default 2
+# STRATA_TEST_TIER:      short or long; the default is the tier above, and long for WORDS
+# STRATA_TEST_BUNDLE:    the tests, with the programs beside them, default .build/debug/strataPackageTests.xctest
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
+bundle=${STRATA_TEST_BUNDLE:-.build/debug/strataPackageTests.xctest}
+[ -x "$bundle" ] || { echo "There is no $bundle. scripts/build.sh debug --build-tests makes it." >&2; exit 69; }
+most_seconds=20 # The longest that a test case of the short tier may take.
+
 logs=$(mktemp -d)
-declare -A running=() # The names of the processes that run, by their ids.
+declare -A running=() # The names of running jobs, by process id.
+jobs=0                # The number of jobs that have ended.
+failed=()             # The names of those that have failed.
 
 # The traps call it.
 # shellcheck disable=SC2317
@@ -23,90 +35,92 @@ end() {
 trap end EXIT
 trap 'end; exit 130' INT TERM
 
-have_many() { [ "$(cat "$logs"/*.log | grep -acE '^✔ Test "?.*passed after')" -gt 200 ]; }
+# Runs tests. $1: the name of the job, for the events; the rest is --filter and --skip.
+run_tests() {
+    local name=$1
+    shift
+    "$bundle" --testing-library swift-testing --no-parallel --event-stream-version 6.3 --event-stream-output-path "$logs/$name.events" "$@" 2>&1
+}
 
-# The runner's own last words in a log.
+# Prints the last words of the test runner in a log.
 closing() { grep -aE '^.{1,4}Test run with [0-9]+ tests?' "$1" | tail -n 1; }
 
-# Prints what of all the output a reader looks for. $1: 0 if all passed.
-summarize() {
-    if have_many; then
-        printf '\nThe slowest tests, in seconds:\n'
-        cat "$logs"/*.log | grep -aE '^✔ Test "?.*passed after' | grep -av '^✔ Test run' \
-            | sed -E 's/^✔ Test (.*) passed after ([0-9.]+) seconds\.$/\2  \1/' | sort -rn | head -n 20 | cut -c1-150
-    fi
-    [ "$1" -eq 0 ] && return
-    printf '\nWhat failed:\n'
+# Prints the lines about failures that a reader looks for.
+print_failures() {
+    printf '\nFailures:\n'
     local log
     for log in "$logs"/*.log; do
         grep -aE -A8 'recorded an issue|error:' "$log" | cut -c1-400 | head -n 200
-        # A process that ended in the middle of a test.
-        [ -n "$(closing "$log")" ] || { printf '%s did not end as it should:\n' "$(basename "$log" .log)"; tail -n 20 "$log" | cut -c1-400; }
+        # The process ended in the middle of a test.
+        [ -n "$(closing "$log")" ] || { printf '%s ended too early:\n' "$(basename "$log" .log)"; tail -n 20 "$log" | cut -c1-400; }
     done
 }
 
-if [ "${1:-}" = unit ]; then
-    shift
-    # Whole targets, and suites of those that have other tests, too.
-    unit='(ModelTests|WireTests|NetKitTests|RPCTests|ServiceKitTests|GatewayTests|SimulationTests|StrataKitTests)\.'
-    unit+='|PostgresTests\.(PoolStateMachine|Flight|ColumnSet|FunctionSet|EncodedParameters|LockKey|Timestamp|PostgresError|Configuration|MigrationPlan)Tests/'
-    unit+='|RedisTests\.(ClusterMachine|ClusterSubscription|ConnectionMachine|ReplyParser|SubscriptionStateMachine|Value|Configuration)Tests/'
-    unit+='|ConversationsTests\.(ConversationsSettings|Publisher|Nonce)Tests/|MetadataTests\.(MetadataJSON|MetadataSettings)Tests/'
-    unit+='|PresenceTests\.(SweepLoop|SweepSchedule)Tests/|FaultTests\.(Checker|Mirror|KitJudge)Tests/'
-    unit+='|StrataTests\.(ServiceLine|App|ChatLine|ChatScreen|ChatState|FrameWriter|KeyReader|TerminalText|DevSettings|ServicePlan|TLSCertificate'
-    unit+='|Home|Password|ChildProcess|LoopbackPort|SupervisionStateMachine|Supervisor|IdentityToken|TrustOption|Tour|WrongInput)Tests/'
-    # Fewer seeds than in the whole run, so that all of it takes less than a minute.
-    export STRATA_SIMULATION_SEEDS=${STRATA_SIMULATION_SEEDS:-2}
-    set -- --filter "^($unit)" "$@"
-fi
+tier=short
+case "${1:-}" in
+    '') ;;
+    long) tier=long; shift ;;
+    *) tier= ;;
+esac
 
-places=${STRATA_TEST_PROCESSES:-1}
-if [ "$places" -le 1 ] || { [ "$*" != "" ] && [ "$*" != --ignore-lock ]; }; then
-    swift test --skip-build --disable-xctest --no-parallel "$@" 2>&1 | tee "$logs/tests.log"
+# One process, whose output is shown while it runs.
+if [ -z "$tier" ]; then
+    if [ "$1" = unit ]; then
+        shift
+        # Whole targets, and suites of targets that have other tests, too.
+        unit='(ModelTests|WireTests|NetKitTests|RPCTests|ServiceKitTests|GatewayTests|SimulationTests|StrataKitTests)\.'
+        unit+='|PostgresTests\.(PoolStateMachine|Flight|ColumnSet|FunctionSet|EncodedParameters|LockKey|Timestamp|PostgresError|Configuration|MigrationPlan)Tests/'
+        unit+='|RedisTests\.(ClusterMachine|ClusterSubscription|ConnectionMachine|ReplyParser|SubscriptionStateMachine|Value|Configuration)Tests/'
+        unit+='|ConversationsTests\.(ConversationsSettings|Publisher|Nonce)Tests/|MetadataTests\.(MetadataJSON|MetadataSettings)Tests/'
+        unit+='|PresenceTests\.(SweepLoop|SweepSchedule)Tests/|FaultTests\.(Checker|Mirror|KitJudge)Tests/'
+        unit+='|StrataTests\.(ServiceLine|App|ChatLine|ChatScreen|ChatState|FrameWriter|KeyReader|TerminalText|DevSettings|ServicePlan|TLSCertificate'
+        unit+='|Home|Password|ChildProcess|LoopbackPort|SupervisionStateMachine|Supervisor|IdentityToken|TrustOption|Tour|WrongInput)Tests/'
+        export STRATA_TEST_TIER=${STRATA_TEST_TIER:-short}
+        set -- --filter "^($unit)" "$@"
+    fi
+    run_tests tests "$@" | tee "$logs/tests.log"
     status=${PIPESTATUS[0]}
-    summarize "$status"
-    if [ "$status" -ne 0 ] || have_many; then closing "$logs/tests.log"; fi
+    [ "$(grep -acE '^(✔|✘) Test ' "$logs/tests.log")" -le 200 ] || scripts/test_times.py "$logs"
+    [ "$status" -eq 0 ] || print_failures
+    closing "$logs/tests.log"
     exit "$status"
 fi
 
-# Suites of EndToEndTests that take as long as the other ones of it together.
-suites='(AnswerLimit|AppDeletion|Authorization|Chat|Clock|ConnectionLimit|ContentMessage|Demo|LargeAnswer|LargeReplay)Tests'
-began=$SECONDS
+export STRATA_TEST_TIER=${STRATA_TEST_TIER:-$tier}
+places=${STRATA_TEST_PROCESSES:-2}
+begin=$SECONDS
 passed=0
-failed=()
 
-# One process. $1: its name; the rest chooses its tests.
+# Starts a job: a process with some of the tests. $1: its name; the rest chooses its tests.
 start() {
     local name=$1
     shift
-    # The shell around it ends in good order even if a signal ends the tests, as bash needs it for `wait -n`.
+    # A shell of its own ends in good order even if a signal ends the tests, as bash needs it for `wait -n`.
     (
         trap 'kill "$!"' TERM
-        .build/debug/strataPackageTests.xctest --testing-library swift-testing --no-parallel "$@" >"$logs/$name.log" 2>&1 &
+        run_tests "$name" "$@" >"$logs/$name.log" &
         wait "$!"
     ) &
     running[$!]=$name
     echo "$name: started"
 }
 
-# Waits until one of them has ended, and says how.
+# Waits until a job has ended, and prints its result.
 finish_one() {
     local id status line
     wait -n -p id "${!running[@]}"
     status=$?
     local name=${running[$id]}
     unset "running[$id]"
-    grep -aE '^(✔|✘) Suite|^✘' "$logs/$name.log" | cut -c1-400
+    jobs=$((jobs + 1))
+    grep -aE '^✘' "$logs/$name.log" | cut -c1-400
     line=$(closing "$logs/$name.log")
     echo "$name: ${line:-it ended with status $status}"
-    if [ "$status" -eq 0 ] && [ -n "$line" ]; then
-        passed=$((passed + $(sed -E 's/.*run with ([0-9]+) test.*/\1/' <<<"$line")))
-    else
-        failed+=("$name")
-    fi
+    passed=$((passed + $(grep -acE '^✔ Test .* passed after' "$logs/$name.log") - 1))
+    if [ "$status" -ne 0 ] || [ -z "$line" ]; then failed+=("$name"); fi
 }
 
-# Starts one as soon as there is room. $1: how many may run at the same time; then as for start.
+# Starts a job when there is room. $1: the most jobs that may run with it; the rest as for start.
 take_turn() {
     local places=$1
     shift
@@ -114,22 +128,30 @@ take_turn() {
     start "$@"
 }
 
-# What takes longest first. The last of them takes every test that no other line names.
-take_turn "$places" end-to-end-1 --filter "^EndToEndTests\..*/$suites/"
-take_turn "$places" end-to-end-2 --filter '^EndToEndTests\.' --skip "^EndToEndTests\..*/$suites/"
-take_turn "$places" conformance --filter '^ConformanceTests\.'
-take_turn "$places" others --skip '^(ConformanceTests|EndToEndTests|FaultTests)\.'
-take_turn 1 faults --filter '^FaultTests\.'
+# Suites of EndToEndTests that take as long as the other ones of it together.
+suites='(AnswerLimit|AppDeletion|Authorization|Chat|Clock|ConnectionLimit|ContentMessage|Demo|LargeAnswer|LargeReplay)Tests'
+own='ConformanceTests|EndToEndTests|FaultTests'
+# The longest first.
+take_turn "$places" EndToEndTests-1 --filter "^EndToEndTests\..*/$suites/"
+take_turn "$places" EndToEndTests-2 --filter '^EndToEndTests\.' --skip "^EndToEndTests\..*/$suites/"
+take_turn "$places" ConformanceTests --filter '^ConformanceTests\.'
+for target in ConversationsTests StrataKitTests PostgresTests WebhooksTests StrataTests GatewayTests SimulationTests PresenceTests RPCTests MetadataTests RedisTests; do
+    own+="|$target"
+    take_turn "$places" "$target" --filter "^$target\."
+done
+# Targets that have no job above.
+take_turn "$places" others --skip "^($own)\."
+take_turn 1 FaultTests --filter '^FaultTests\.'
 while [ "${#running[@]}" -gt 0 ]; do finish_one; done
 
+if [ "$STRATA_TEST_TIER" = short ]; then scripts/test_times.py "$logs" "$most_seconds"; else scripts/test_times.py "$logs"; fi
 [ "${#failed[@]}" -eq 0 ]
 status=$?
-summarize "$status"
+[ "$status" -eq 0 ] || print_failures
 echo
-for log in "$logs"/*.log; do echo "$(basename "$log" .log): $(closing "$log")"; done
 if [ "$status" -eq 0 ]; then
-    echo "✔ Test run with $passed tests in 5 processes passed after $((SECONDS - began)) seconds."
+    echo "✔ Test run with $passed tests in $jobs processes passed after $((SECONDS - begin)) seconds."
 else
-    echo "✘ Test run failed after $((SECONDS - began)) seconds, in: ${failed[*]}."
+    echo "✘ Test run failed after $((SECONDS - begin)) seconds, in: ${failed[*]}."
 fi
 exit "$status"

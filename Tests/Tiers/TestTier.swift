@@ -28,10 +28,11 @@ public struct LongTest: TestTrait, SuiteTrait {
     /// True: tests inherit the trait from their suite.
     public var isRecursive: Bool { true }
 
-    /// Skips the test in the short tier. In the long tier, prints its name for the table of `scripts/test.sh`.
+    /// Skips the test in the short tier. In the long tier, prints the test's place in the sources, which `scripts/test_times.py` reads.
     public func prepare(for test: Test) async throws {
         try await condition.prepare(for: test)
-        if !test.isSuite { print("Long test: \(test.displayName.map { "\"\($0)\"" } ?? test.name)") }
+        let place = test.sourceLocation
+        if !test.isSuite { print("Long test: \(place.fileID):\(place.line):\(place.column)") }
     }
 }
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import ProtocolClient
+import TestTiers
 
 /// All rules, in the order of the sections of docs/conformance.md.
 enum RuleTable {
@@ -38,9 +39,10 @@ enum RuleTable {
     static let all = Chapter.allCases.flatMap { rules($0) }
     static let allCases = all.flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
 
-    /// What is to be run of a chapter: all of it, or, to work on one rule, those with `STRATA_CONFORMANCE_ONLY` in their name.
+    /// The cases of a chapter to run. `STRATA_CONFORMANCE_ONLY` chooses those with its text in their name. The short tier leaves out slow rules.
     static func cases(_ chapter: Chapter) -> [RuleCase] {
-        let cases = rules(chapter).flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
+        let cases = rules(chapter).filter { TestTier.current == .long || !$0.isSlow }
+            .flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
         guard let only = ProcessInfo.processInfo.environment["STRATA_CONFORMANCE_ONLY"] else { return cases }
         return cases.filter { $0.name.contains(only) }
     }

@@ -5,6 +5,7 @@ import ProtocolClient
 import Synchronization
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -15,7 +16,7 @@ extension EndToEnd {
     /// several times.
     @Suite("random histories")
     struct RandomHistoryTests {
-        private static let defaultCount = 120
+        private static let defaultCount = TestTier.pick(short: 24, long: 120)
         private static let defaultSeed: UInt64 = 20_180_504
         /// At the same time.
         private static let width = 12

@@ -5,6 +5,7 @@ import LocalServers
 import ProtocolClient
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -31,7 +32,7 @@ extension EndToEnd {
             #expect(exit.output.contains("through gateway 2"))
         }
 
-        @Test("it passes although a process is killed in the middle, whichever kind of process it is")
+        @Test("it passes although a process is killed in the middle, whichever kind of process it is", .long)
         func survives() async throws {
             // Side by side, each on a system of its own: a demo mostly waits.
             try await withThrowingTaskGroup(of: Void.self) { group in

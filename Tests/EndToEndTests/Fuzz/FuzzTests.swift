@@ -6,6 +6,7 @@ import ProtocolClient
 import SeededRandom
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -20,7 +21,7 @@ extension EndToEnd {
         /// After this many the users are others: their lists would grow too long.
         private static let unitsPerUser = 800
 
-        @Test("whatever is sent crashes nothing, leaks nothing, is answered below 500, and a demo passes afterwards", .timeLimit(.minutes(30)))
+        @Test("whatever is sent crashes nothing, leaks nothing, is answered below 500, and a demo passes afterwards", .timeLimit(.minutes(30)), .long)
         func survives() async throws {
             let environment = ProcessInfo.processInfo.environment
             let count = environment["STRATA_FUZZ"].flatMap(Int.init) ?? Self.defaultCount

@@ -4,6 +4,7 @@ import Foundation
 import NIOCore
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -31,7 +32,7 @@ extension EndToEnd {
             return users
         }
 
-        @Test("a page of 100 conversations of 0.8 MB each comes whole, in every order, and is what single requests get")
+        @Test("a page of 100 conversations of 0.8 MB each comes whole, in every order, and is what single requests get", .long)
         func conversations() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await Self.conversations(100, leaves: 400, in: cluster)

@@ -3,6 +3,7 @@
 import Foundation
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -21,7 +22,7 @@ extension EndToEnd {
             return try #require(line.split(separator: " ").dropLast().last.flatMap { Int($0) }) / 1024
         }
 
-        @Test("a replay from long ago brings 60 conversations of 0.8 MB each, and the gateway has a few of them in memory at a time")
+        @Test("a replay from long ago brings 60 conversations of 0.8 MB each, and the gateway has a few of them in memory at a time", .long)
         func many() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await LargeAnswerTests.conversations(60, leaves: 400, in: cluster)

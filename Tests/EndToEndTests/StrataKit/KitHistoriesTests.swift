@@ -3,13 +3,14 @@
 import Foundation
 import RequirementTrait
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {
     /// `STRATA_KIT_HISTORIES` says how many, `STRATA_KIT_SEED` which is the first; each has the next number as its seed, and can be run alone.
     @Suite("StrataKit: random histories")
     struct KitHistoriesTests {
-        private static let defaultCount = 40
+        private static let defaultCount = TestTier.pick(short: 10, long: 40)
         private static let width = 10
 
         @Test(

@@ -2,11 +2,12 @@
 
 import Foundation
 import TestCluster
+import TestTiers
 import Testing
 
 /// The failure table of docs/architecture.md §12, tried: what works while something is away, which part says so, and that all is well afterwards
 /// without a restart.
-@Suite("degraded modes", .serialized)
+@Suite("degraded modes", .serialized, .long)
 struct DegradedTests {
     private static let isWriting = ProcessInfo.processInfo.environment["STRATA_DEGRADED"] == "write"
 

@@ -4,6 +4,7 @@ import Foundation
 import SeededRandom
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Soak
@@ -18,8 +19,12 @@ struct FaultTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let seed = environment["STRATA_FAULT_SEED"].flatMap(UInt64.init) ?? 20_180_504
     private static let minutes = environment["STRATA_FAULT_MINUTES"].flatMap(Int.init)
-    /// `STRATA_FAULT_ONLY`: those with this in their description.
-    private static let chosen = Fault.possible.filter { environment["STRATA_FAULT_ONLY"].map($0.testDescription.contains) ?? true }
+    /// The faults of the short tier, one of each kind: a process is killed, a process hangs, Redis fails, PostgreSQL fails, the network fails.
+    private static let smoke: Set<Fault> = [.gatewayKilled, .conversationsHangs, .redisKilled, .postgresKilled, .connectionsCut]
+    /// The faults to try. `STRATA_FAULT_ONLY` chooses those with its text in their description.
+    private static let chosen = Fault.possible.filter { fault in
+        environment["STRATA_FAULT_ONLY"].map(fault.testDescription.contains) ?? (TestTier.current == .long || smoke.contains(fault))
+    }
     private static let begun = ContinuousClock.now
     private static let system = SystemUnderFaults()
     private static let table = FaultTable(seed: seed, isLong: minutes != nil)
@@ -50,7 +55,7 @@ struct FaultTests {
         }
     }
 
-    @Test("nor when several things break at once, again and again, at random")
+    @Test("nor when several things break at once, again and again, at random", .long)
     func several() async throws {
         for fault in Fault.allCases { if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") } }
         var generator = SeededGenerator(seed: Self.seed)

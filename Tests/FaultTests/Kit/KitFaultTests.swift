@@ -4,6 +4,7 @@ import Foundation
 import SeededRandom
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Soak
@@ -12,7 +13,7 @@ import Testing
 ///
 /// `STRATA_KIT_FAULT_SEED` repeats a run, as far as machines repeat anything. With `STRATA_KIT_FAULT_MINUTES` random faults go on until so much time has passed;
 /// `STRATA_KIT_FAULT_ONLY` takes the faults with this in their description; `STRATA_FAULT_TABLE` has the table written to `docs/faults.md`.
-@Suite("StrataKit: faults under load", .serialized)
+@Suite("StrataKit: faults under load", .serialized, .long)
 struct KitFaultTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let seed = environment["STRATA_KIT_FAULT_SEED"].flatMap(UInt64.init) ?? 20_180_504

@@ -5,12 +5,13 @@ import LocalServers
 import ProtocolClient
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Soak
 
 /// Tests that find nothing wrong prove little. Here each promise is broken on purpose, from outside, and what is true of a sound system has to be found untrue.
-@Suite("promises broken on purpose", .serialized)
+@Suite("promises broken on purpose", .serialized, .long)
 struct SabotageTests {
     private static let sound = Cluster.Size(gateways: 2, conversations: 2, metadata: 1, presence: 1)
 

@@ -6,11 +6,12 @@ import ProtocolClient
 import StrataCommand
 import Synchronization
 import TestCluster
+import TestTiers
 import Testing
 
 /// What a webhook is told while things break: users write, processes and servers end and hang, the receiver fails now and then, and afterwards everything
 /// that was acknowledged must have arrived.
-@Suite("webhooks under faults", .serialized)
+@Suite("webhooks under faults", .serialized, .long)
 struct WebhookFaultTests {
     private static let size = Cluster.Size(
         gateways: 2, conversations: 2, metadata: 2, webhooks: 2,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import TestTiers
 import Testing
 
 #if canImport(Glibc)
@@ -11,11 +12,11 @@ import Glibc
 enum Seeds {
     private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
 
-    /// - Parameter count: how many without these variables.
+    /// - Parameter count: the number of seeds without these variables. The short tier runs a quarter of them.
     static func chosen(_ count: UInt64) -> [UInt64] {
         if let one = number("STRATA_SIMULATION_SEED") { return [one] }
         let first = min(number("STRATA_SIMULATION_FIRST") ?? 1, 1 << 60)
-        return Array(first..<first + min(max(1, number("STRATA_SIMULATION_SEEDS") ?? count), 1 << 20))
+        return Array(first..<first + min(max(1, number("STRATA_SIMULATION_SEEDS") ?? TestTier.pick(short: count / 4, long: count)), 1 << 20))
     }
 
     /// Runs them all and says how it went; the first that breaks a promise ends it, with its trace.

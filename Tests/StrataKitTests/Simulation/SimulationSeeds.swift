@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import TestTiers
 import Testing
 
 /// Which seeds are run, and what becomes of those that fail.
@@ -8,9 +9,10 @@ import Testing
 enum SimulationSeeds {
     private static func number(_ name: String) -> UInt64? { ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } }
 
+    /// - Parameter count: the number of seeds without these variables. The short tier runs a quarter of them.
     static func chosen(_ count: UInt64) -> [UInt64] {
         if let one = number("STRATA_SIMULATION_SEED") { return [one] }
-        return Array(1...max(1, number("STRATA_SIMULATION_SEEDS") ?? count))
+        return Array(1...max(1, number("STRATA_SIMULATION_SEEDS") ?? TestTier.pick(short: count / 4, long: count)))
     }
 
     /// Runs them all; those that break a promise are named.
