@@ -146,6 +146,8 @@ def ruby(app, token):
     put = requests.put(local(content.json()["upload_url"]), data=b"png!", timeout=30,
                        headers={"Authorization": f"Bearer {token}", "Accept": call.headers["Accept"], "If-None-Match": str(uuid.uuid4())})
     check(put.status_code == 200, f"Ruby: upload {put.status_code}")
+    ask("PUT", "/users/r1/badge", {"external_unread_count": 10}, 204)
+    check(ask("GET", "/users/r1/badge", status=200).json()["external_unread_count"] == 10, "Ruby: badge")
     ask("POST", "/users/anyone/blocks", {"user_id": "r1"}, 204)
     check(ask("GET", "/users/anyone/blocks", status=200).json() == [{"user_id": "r1"}], "Ruby: blocks")
     ask("DELETE", "/users/anyone/blocks/r1", status=204)
@@ -183,12 +185,24 @@ def node(app, token):
 
 
 def php(app, token):
-    """1.0: a patch is a POST that says so."""
+    """1.0: a patch is a POST that says so, an upload is a POST, and an empty object is written as []."""
     call = Trace(app, token, "1.0")
     conversation = call("POST", "/conversations", {"participants": ["p1", "p2"], "distinct": False}, 201).json()
     override = {"X-HTTP-Method-Override": "PATCH", "Content-Type": "application/vnd.layer-patch+json"}
     call("POST", conversation["url"], [{"operation": "set", "property": "metadata.a", "value": "1"}], 204, **override)
     check(call("GET", conversation["url"], status=200).json()["metadata"] == {"a": "1"}, "PHP: the patch")
+    for method, path in [("POST", "/conversations"), ("POST", "/announcements"), ("POST", "/notifications"), ("POST", "/users/p1/identity"),
+                         ("PUT", "/users/p1/identity"), ("PUT", "/users/p9/badge")]:
+        call(method, path, [], 422)
+    call("POST", conversation["messages_url"], [], 400)
+    call("GET", conversation["messages_url"] + "/wrong", status=400)
+    call("POST", "/users/wrong/messages/wrong/receipts", {"type": "read"}, 400)
+    call("DELETE", "/users/wrong/messages/wrong", status=400)
+    call("DELETE", "/conversations/wrong/messages/wrong", status=404)
+    upload = {"Upload-Content-Type": "image/png", "Upload-Content-Length": "4"}
+    content = call("POST", conversation["url"] + "/content", [], 201, **upload).json()
+    sent = requests.post(local(content["upload_url"]), data=b"png!", timeout=30)
+    check(sent.status_code == 200, f"PHP: upload {sent.status_code}")
 
 
 def vendor(app, token):
