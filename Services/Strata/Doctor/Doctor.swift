@@ -6,19 +6,21 @@ import LocalServers
 import NetKit
 import RPC
 
-/// Looks at this machine and says what `strata dev` would miss.
+/// The examination of this machine: everything that `strata dev` needs.
 struct Doctor: Sendable {
     let home: StrataHome
     let settings: DevSettings
     let binaries: ServiceBinaries
 
-    /// All checks, in the order in which they are shown.
+    /// Performs all checks, in the order in which they are shown.
     func examine() async -> [DoctorCheck] {
+        let postgres = ServerCheck(subject: "PostgreSQL", tested: [.postgres], package: "postgresql")
+        let redis = ServerCheck(subject: "Redis", tested: [.redis, .valkey], package: "redis-server")
         var checks = [
-            await program("PostgreSQL", find: { try Programs.findPostgres("postgres") }, question: "--version", atLeast: 15, package: "postgresql"),
-            await program("psql", find: { try Programs.findPostgres("psql") }, question: "--version", atLeast: 15, package: "postgresql-client"),
-            await program("Redis", find: { try Programs.find("redis-server") }, question: "--version", atLeast: 7, package: "redis-server"),
-            await program("setpriv", find: { try Programs.find("setpriv") }, question: "--version", atLeast: 2, package: "util-linux"),
+            await postgres.examine { try Programs.findPostgres("postgres") },
+            await program("psql", find: { try Programs.findPostgres("psql") }, atLeast: 15, package: "postgresql-client"),
+            await redis.examine { try Programs.findRedis("redis-server") },
+            await program("setpriv", find: { try Programs.find("setpriv") }, atLeast: 2, package: "util-linux"),
             services, user, openFiles, homeDirectory, disk,
         ]
         let running = HomeLock.isHeld(home) ? try? RunningState.read(home.state) : nil
@@ -35,20 +37,12 @@ struct Doctor: Sendable {
         return checks + [certificate].compactMap { $0 }
     }
 
-    private func program(
-        _ subject: String, find: () throws -> String, question: String, atLeast minimum: Int, package: String
-    ) async -> DoctorCheck {
-        let install = "apt-get install \(package)"
-        guard let path = try? find() else { return .bad(subject, finding: "not found", remedy: install) }
-        guard let answer = try? await ChildProcess.run(Launch(path, arguments: [question], directory: "/"), timeout: .seconds(10)), answer.isSuccess,
-            let version = ProgramVersion(in: answer.output)
-        else { return .bad(subject, finding: "\(path) does not say its version", remedy: install) }
-        guard version.major >= minimum else {
-            return .bad(
-                subject, finding: "\(version.text) at \(path) is too old; \(minimum) is needed",
-                remedy: "Install a newer one, or put it first in PATH.")
+    private func program(_ subject: String, find: () throws -> String, atLeast minimum: Int, package: String) async -> DoctorCheck {
+        switch await InstalledProgram.find(find) {
+        case .failure(let fault): fault.check(subject, package: package)
+        case .success(let found) where found.version.major < minimum: found.isTooOld(subject, minimum: minimum)
+        case .success(let found): .fine(subject, finding: "\(found.version.text), \(found.path)")
         }
-        return .fine(subject, finding: "\(version.text), \(path)")
     }
 
     private var services: DoctorCheck {
@@ -56,7 +50,7 @@ struct Doctor: Sendable {
         guard missing.isEmpty else {
             return .bad("services", finding: "not in \(binaries.directory): \(missing.joined(separator: ", "))", remedy: "swift build")
         }
-        return .fine("services", finding: "all four in \(binaries.directory)")
+        return .fine("services", finding: "all in \(binaries.directory)")
     }
 
     private var user: DoctorCheck {
@@ -102,7 +96,14 @@ struct Doctor: Sendable {
 
     private func health(_ process: RunningState.Process) async -> DoctorCheck {
         let restarts = process.restarts == 0 ? "" : ", started again \(process.restarts)×"
-        guard let adminPort = process.adminPort else { return .fine(process.name, finding: "process \(process.pid)\(restarts)") }
+        guard let adminPort = process.adminPort else {
+            guard !InstalledProgram.isReplaced(process: process.pid) else {
+                return .notice(
+                    process.name, finding: "process \(process.pid) runs a program that has been upgraded since",
+                    remedy: "Stop strata dev and start it again.")
+            }
+            return .fine(process.name, finding: "process \(process.pid)\(restarts)")
+        }
         guard await ReadyProbe(adminPort: adminPort).isReady() else {
             return .bad(process.name, finding: "process \(process.pid) is not ready\(restarts)", remedy: "See \(process.log ?? home.logs).")
         }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `strata doctor` found out about one thing.
+/// The result of one check of `strata doctor`.
 struct DoctorCheck: Codable, Equatable, Sendable {
-    /// How it is.
+    /// The judgement of a check.
     enum Verdict: String, Codable, Sendable {
-        /// All is well.
+        /// Nothing is wrong.
         case fine
-        /// It works, but the operator should know.
+        /// The subject works, but the operator should know the finding.
         case notice
         /// Something will not work.
         case bad
     }
 
-    /// What was looked at.
+    /// The thing that was examined, such as `PostgreSQL`.
     let subject: String
     let verdict: Verdict
-    /// What was found.
+    /// The state of the subject, in words.
     let finding: String
-    /// What to do about it.
+    /// The action or command that helps, if one does.
     let remedy: String?
 
     static func fine(_ subject: String, finding: String) -> DoctorCheck {
@@ -32,7 +32,7 @@ struct DoctorCheck: Codable, Equatable, Sendable {
         DoctorCheck(subject: subject, verdict: .bad, finding: finding, remedy: remedy)
     }
 
-    /// The line, or two, that are shown.
+    /// The printed form: a line for the finding, and one for the remedy.
     var text: String {
         let mark =
             switch verdict {
@@ -46,7 +46,7 @@ struct DoctorCheck: Codable, Equatable, Sendable {
 }
 
 extension String {
-    /// With spaces behind, up to a width.
+    /// Returns the text with spaces appended up to a width.
     func padding(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }

@@ -2,9 +2,9 @@
 
 import Foundation
 
-/// Finds the programs we run.
+/// A search for the programs that Strata runs.
 public enum Programs {
-    /// Directories that are searched after `PATH`: where a minimal environment's `PATH` may end too early.
+    /// Directories that are searched after `PATH`, because a minimal environment's `PATH` may lack them.
     private static let usual = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
 
     /// The absolute path of a program in `PATH` or a usual directory.
@@ -35,6 +35,15 @@ public enum Programs {
             }
         guard let complete else { throw missing(name) }
         return complete.hasSuffix("/") ? complete + name : "\(complete)/\(name)"
+    }
+
+    /// Returns the absolute path of a program of Redis, or of its counterpart of Valkey: `redis-server` or `valkey-server`.
+    public static func findRedis(_ name: String) throws -> String {
+        guard let found = try? find(name) else {
+            let counterpart = name.replacing("redis-", with: "valkey-", maxReplacements: 1)
+            return try (try? find(counterpart)) ?? find(name)
+        }
+        return found
     }
 
     private static func missing(_ name: String) -> LocalServerError {

@@ -99,7 +99,7 @@ private struct RedisCluster {
 
     @discardableResult
     private func say(_ words: [String], to server: PrivateRedis) async throws -> String {
-        let exit = try await ChildProcess.run(Launch(try Programs.find("redis-cli"), arguments: ["-h", server.host, "-p", "\(server.port)"] + words))
+        let exit = try await ChildProcess.run(Launch(try Programs.findRedis("redis-cli"), arguments: ["-h", server.host, "-p", "\(server.port)"] + words))
         guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
         return exit.output
     }

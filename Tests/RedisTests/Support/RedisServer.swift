@@ -44,9 +44,9 @@ final class RedisServer: Sendable {
     /// Starts the server, and waits until it says that it accepts connections.
     func start() async throws {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.executableURL = URL(fileURLWithPath: try Programs.findRedis("redis-server"))
         process.arguments =
-            ["redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory.path] + options
+            ["--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory.path] + options
         let output = Pipe()
         process.standardOutput = output
         process.standardError = output

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import Testing
+
+@testable import StrataCommand
+
+@Suite("the doctor's check of a server")
+struct ServerCheckTests {
+    private let postgres = ServerCheck(subject: "PostgreSQL", tested: [.postgres], package: "postgresql")
+    private let redis = ServerCheck(subject: "Redis", tested: [.redis, .valkey], package: "redis-server")
+
+    private func program(_ output: String) throws -> InstalledProgram {
+        InstalledProgram(path: "/bin/server", version: try #require(ProgramVersion(in: output)), output: output)
+    }
+
+    @Test("tells the version, the tested versions and that no update is known")
+    func current() throws {
+        let check = postgres.judge(try program("postgres (PostgreSQL) 15.20"), update: .none(package: "postgresql-15"))
+        #expect(check == .fine("PostgreSQL", finding: "15.20, /bin/server; tested with 15, 16, 17, 18; no update known to apt"))
+    }
+
+    @Test("says how to install a security update")
+    func securityUpdate() throws {
+        let update = PackageUpdate.available(package: "postgresql-15", version: "15.20-0+deb12u1", isSecurity: true)
+        let check = postgres.judge(try program("postgres (PostgreSQL) 15.18"), update: update)
+        #expect(check.verdict == .notice)
+        #expect(check.finding == "15.18, /bin/server; tested with 15, 16, 17, 18; security update known to apt: 15.20-0+deb12u1")
+        #expect(check.remedy == "apt-get install --only-upgrade postgresql-15")
+    }
+
+    @Test("says that updates are unknown without a package")
+    func unknown() throws {
+        let check = redis.judge(try program("Redis server v=7.0.15 sha=0 bits=64"), update: .unknown)
+        #expect(check == .fine("Redis", finding: "7.0.15, /bin/server; tested with 7, 8; updates: unknown"))
+    }
+
+    @Test("tells Valkey from Redis")
+    func valkey() throws {
+        let output = "Valkey server v=9.1.2 sha=0 bits=64"
+        #expect(redis.judge(try program(output), update: .unknown).finding == "Valkey 9.1.2, /bin/server; tested with 8, 9; updates: unknown")
+    }
+
+    @Test("notices a version that is not tested")
+    func untested() throws {
+        let check = postgres.judge(try program("postgres (PostgreSQL) 19.1"), update: .unknown)
+        #expect(check.verdict == .notice)
+        #expect(check.finding == "19.1, /bin/server; tested with 15, 16, 17, 18, not with 19; updates: unknown")
+    }
+
+    @Test("refuses a version that is too old")
+    func tooOld() throws {
+        let check = postgres.judge(try program("postgres (PostgreSQL) 14.9"), update: .unknown)
+        #expect(check.verdict == .bad)
+        #expect(check.finding == "14.9 at /bin/server is too old; 15 is needed")
+    }
+
+    @Test("names the package of a server that is missing")
+    func missing() async {
+        let check = await postgres.examine { try Programs.find("no-such-program-of-ours") }
+        #expect(check == .bad("PostgreSQL", finding: "not found", remedy: "apt-get install postgresql"))
+    }
+}
