@@ -1,11 +1,17 @@
 #!/bin/bash
 # Tests the deployment with a real engine: up, demo, scaled under load, each container killed, cut off from the network and restarted once, down and up
-# again. Build the images first (make compose-test). Uses a project and a port of its own, and removes the project with its volumes at the end.
+# again. Webhooks are told of everything meanwhile. Build the images first (make compose-test). Uses a project and a port of its own, and removes the project
+# with its volumes at the end.
+#
+# If a check fails, a directory is left and named that explains it: the logs of all containers, a dump of the database, and what each client and the receiver
+# of webhooks saw. STRATA_SMOKE_EVIDENCE: the directory in which it is made (/tmp).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 PROJECT=strata-smoke
 export COMPOSE_PROJECT_NAME=$PROJECT STRATA_PORT=${STRATA_PORT:-18443} STRATA_EDGE_CONNECTIONS=4000
+# The receiver of webhooks is a container without TLS, at an address of the engine's networks.
+export STRATA_WEBHOOKS_ALLOW_HTTP=true STRATA_WEBHOOKS_ALLOW_PRIVATE=10.0.0.0/8,172.16.0.0/12,192.168.0.0/16
 # A container cannot have more open files than the user who runs the engine.
 hard=$(ulimit -Hn)
 if [ "$hard" != unlimited ] && [ "$hard" -lt 65536 ]; then export STRATA_OPEN_FILES=$hard; fi
@@ -14,14 +20,16 @@ compose() { if docker compose version >/dev/null 2>&1; then docker compose "$@";
 
 failures=0
 began=$SECONDS
-say() { printf '%4d s  %s\n' $((SECONDS - began)) "$*"; }
+say() {
+    printf '%4d s  %s\n' $((SECONDS - began)) "$*"
+    [ ! -d "$log" ] || printf '%s  %s\n' "$(date -u +%T.%3N)" "$*" >>"$log/checks"
+}
 # check WHAT COMMAND…: says whether the command succeeded, and goes on either way.
 check() {
     local what=$1
     shift
     if "$@"; then say "ok    $what"; else say "FAIL  $what"; failures=$((failures + 1)); fi
 }
-log=$(mktemp -d)
 refused() { ! "$@" >>"$log/compose" 2>&1; }
 quietly() { "$@" >>"$log/compose" 2>&1 || { tail -20 "$log/compose"; return 1; }; }
 
@@ -47,9 +55,9 @@ crash() {
 }
 restarted() { [ "$(docker inspect -f '{{.RestartCount}}' "$1")" -ge 1 ] && healthy "$1"; }
 
-# Cuts a container off without notice: its packets are lost.
-part() { docker network disconnect -f "${PROJECT}_back" "$1"; }
-rejoin() { docker network connect --alias "$2" "${PROJECT}_back" "$1"; }
+# Cuts a container off from a network without notice: its packets are lost.
+part() { docker network disconnect -f "${PROJECT}_$2" "$1"; }
+rejoin() { docker network connect --alias "$3" "${PROJECT}_$2" "$1"; }
 
 # A metric of a container, summed over its series.
 metric() { # metric CONTAINER NAME
@@ -73,14 +81,41 @@ secret() { compose run --rm --no-deps -T --entrypoint cat secrets "/run/strata/$
 soak_says() { docker logs "$PROJECT-soak" 2>&1 | grep -q "$1"; }
 rows() { compose exec -T postgres psql -U strata -d strata -Atc 'SELECT count(*), max(position) FROM conversations.change'; }
 
-finish() {
+# Keeps the log of every container that starts from now on: those that are replaced are removed, with their logs.
+keep_logs() {
+    local id name events
+    exec 3< <(exec docker events --filter event=start --filter "label=com.docker.compose.project=$PROJECT" --format '{{.ID}} {{.Actor.Attributes.name}}')
+    events=$!
+    trap 'kill "$events" $(jobs -p) 2>/dev/null' EXIT
+    trap exit TERM
+    while read -r id name <&3; do
+        # A container that starts again keeps its log, so this writes the whole of it.
+        docker logs -f --timestamps "$id" >"$log/containers/$name-${id:0:12}.log" 2>&1 &
+    done
+}
+
+# What explains a failure of the load, while the database is there.
+keep_evidence() {
+    compose run --rm --no-deps -T --entrypoint tar soak -cz -C /var/lib/strata/journal . >"$log/journal.tar.gz"
+    compose exec -T postgres pg_dump -U strata strata | gzip >"$log/database.sql.gz"
+}
+
+remove() {
     docker rm -fv "$PROJECT-soak" "$PROJECT-db" "$PROJECT-cache" >/dev/null 2>&1
     if [ "${KEEP:-}" = "" ]; then compose --profile test --profile tools down -v -t 10 >/dev/null 2>&1; fi
-    rm -rf "$log"
 }
+finish() {
+    remove
+    [ -z "$keeper" ] || kill "$keeper" 2>/dev/null
+    if [ $failures = 0 ]; then rm -rf "$log"; else say "what explains it is in $log"; fi
+}
+log='' keeper=''
 trap finish EXIT
-finish
-log=$(mktemp -d)
+remove
+log=$(mktemp -d "${STRATA_SMOKE_EVIDENCE:-${TMPDIR:-/tmp}}/strata-smoke.XXXXXX")
+mkdir "$log/containers"
+keep_logs &
+keeper=$!
 
 for image in "${STRATA_IMAGE:-strata:dev}" "${STRATA_EDGE_IMAGE:-strata-edge:dev}"; do
     say "      $image: $(($(docker image inspect -f '{{.Size}}' "$image") / 1000000)) MB"
@@ -99,14 +134,16 @@ check "up again changes nothing" quietly compose up -d --no-build --wait
 
 # --- Scaled, with load
 
-check "the load begins" quietly compose run -d --no-deps --name "$PROJECT-soak" soak
-check "… and writes" await 60 soak_says "users write"
+check "the receiver of webhooks begins" quietly compose up -d --no-build --no-deps receiver
+check "the load begins" quietly compose run -d --no-deps --name "$PROJECT-soak" soak --receiver http://receiver:8080 --journal /var/lib/strata/journal
+check "… and writes" await 120 soak_says "users write"
 check "scaled: 3 gateways, 2 of each service" scaled 3 2
 sleep 20
 check "every gateway has answered requests" served gateway strata_gateway_request_duration_seconds_count
 for service in conversations metadata presence webhooks; do
     check "every instance of $service has answered calls" served "$service" strata_rpc_server_calls_total
 done
+check "every instance of webhooks has told the receiver" served webhooks strata_webhooks_deliveries_total
 
 # --- Everything breaks once
 
@@ -118,11 +155,15 @@ for service in gateway conversations metadata presence webhooks redis postgres; 
 done
 for service in redis postgres; do
     id=$(first "$service")
-    check "$service is cut off from the network" part "$id"
+    check "$service is cut off from the network" part "$id" back
     sleep 10
-    check "… and is back" rejoin "$id" "$service"
+    check "… and is back" rejoin "$id" back "$service"
     sleep 10
 done
+id=$(first receiver)
+check "the receiver of webhooks is cut off from the network" part "$id" out
+sleep 5
+check "… and is back" rejoin "$id" out receiver
 check "rolling update: every instance is replaced" quietly deploy/rolling.sh
 for service in edge redis postgres; do
     check "restart of $service" quietly docker restart -t 40 "$(first "$service")"
@@ -134,9 +175,11 @@ check "… one gateway is left" count_is gateway 1
 # --- The result
 
 docker kill -s INT "$PROJECT-soak" >/dev/null
-status=$(timeout 300 docker wait "$PROJECT-soak")
+status=$(timeout 480 docker wait "$PROJECT-soak")
 docker logs "$PROJECT-soak" 2>&1 | tail -60
-check "nothing was lost, doubled or out of order" test "$status" = 0
+check "nothing was lost, doubled or out of order, for clients and for webhooks" test "$status" = 0
+[ "$status" = 0 ] || keep_evidence
+quietly compose --profile test rm -fsv receiver
 
 # --- Down and up again
 

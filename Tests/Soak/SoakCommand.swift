@@ -35,7 +35,8 @@ package struct SoakCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Base URL of `soak receive`: webhooks are registered and judged, too. Needs --journal.", valueName: "url"))
     var receiver: String?
     @Option(
-        help: ArgumentHelp("Directory for a record of connections, requests and packets, of at most 256 MB, and for deliveries.", valueName: "directory"))
+        help: ArgumentHelp(
+            "Directory for a record of connections, requests and packets, of at most 256 MB, and for deliveries.", valueName: "directory"))
     var journal: String?
     @Option(help: "What is written follows from it, ids as well: each run on a system needs another one. Random if it is left out.")
     var seed: UInt64?

@@ -49,10 +49,23 @@ package final class WebhookReceiver: Sendable {
 
     private let state = Mutex(State())
     private let channel: any Channel
+    /// Chooses the answer to each event, and keeps what it wants of it; nil if events are kept here.
+    private let answer: (@Sendable (Event) -> Behaviour)?
 
     /// Listens on loopback.
     /// - Parameter setUp: adds handlers in front of HTTP, such as TLS.
     package static func start(setUp: @escaping @Sendable (any Channel) throws -> Void = { _ in }) async throws -> WebhookReceiver {
+        try await start(host: "127.0.0.1", port: 0, setUp: setUp, answer: nil)
+    }
+
+    /// Listens on an address, and keeps no events.
+    package static func start(host: String, port: Int, answer: @escaping @Sendable (Event) -> Behaviour) async throws -> WebhookReceiver {
+        try await start(host: host, port: port, setUp: { _ in }, answer: answer)
+    }
+
+    private static func start(
+        host: String, port: Int, setUp: @escaping @Sendable (any Channel) throws -> Void, answer: (@Sendable (Event) -> Behaviour)?
+    ) async throws -> WebhookReceiver {
         let box = Box()
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -63,8 +76,8 @@ package final class WebhookReceiver: Sendable {
                     try channel.pipeline.syncOperations.addHandler(Handler(receiver: { box.receiver.withLock { $0 } }))
                 }
             }
-            .bind(host: "127.0.0.1", port: 0).get()
-        let receiver = WebhookReceiver(channel: channel)
+            .bind(host: host, port: port).get()
+        let receiver = WebhookReceiver(channel: channel, answer: answer)
         box.receiver.withLock { $0 = receiver }
         return receiver
     }
@@ -73,7 +86,10 @@ package final class WebhookReceiver: Sendable {
         let receiver = Mutex<WebhookReceiver?>(nil)
     }
 
-    private init(channel: any Channel) { self.channel = channel }
+    private init(channel: any Channel, answer: (@Sendable (Event) -> Behaviour)?) {
+        self.channel = channel
+        self.answer = answer
+    }
 
     package var port: Int { channel.localAddress?.port ?? 0 }
 
@@ -110,7 +126,8 @@ package final class WebhookReceiver: Sendable {
     package func stop() async { try? await channel.close() }
 
     fileprivate func received(_ event: Event) -> Behaviour {
-        state.withLock { state in
+        if let answer { return answer(event) }
+        return state.withLock { state in
             state.events.append(event)
             return state.behaviours[event.path] ?? .accept
         }

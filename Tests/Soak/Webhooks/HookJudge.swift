@@ -36,7 +36,8 @@ struct HookJudge {
         var firsts: [String: [HookDelivery.Content]] = [:]
         for delivery in deliveries {
             if let digest = digests.updateValue(delivery.digest, forKey: delivery.id) {
-                if digest != delivery.digest { found(.inconsistent, "\(delivery.hook): \(delivery.content) came with two bodies under the id \(delivery.id)") }
+                guard digest != delivery.digest else { continue }
+                found(.inconsistent, "\(delivery.hook): \(delivery.content) came with two bodies under the id \(delivery.id)")
             } else {
                 firsts[delivery.conversation, default: []].append(delivery.content)
             }
