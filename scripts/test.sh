@@ -129,11 +129,13 @@ take_turn() {
 }
 
 # Suites of EndToEndTests that take as long as the other ones of it together.
-suites='(AnswerLimit|AppDeletion|Authorization|Chat|Clock|ConnectionLimit|ContentMessage|Demo|LargeAnswer|LargeReplay)Tests'
+suites='(AppDeletion|Authorization|Chat|ContentMessage|Demo|LargeAnswer|LargeReplay)Tests'
+# Suites of EndToEndTests that measure bounds and times, which a busy machine disturbs.
+alone='(AnswerLimit|ByteLimit|Clock|ConnectionLimit|Fuzz|SlowReader|SocketLimit)Tests'
 own='ConformanceTests|EndToEndTests|FaultTests'
 # The longest first.
 take_turn "$places" EndToEndTests-1 --filter "^EndToEndTests\..*/$suites/"
-take_turn "$places" EndToEndTests-2 --filter '^EndToEndTests\.' --skip "^EndToEndTests\..*/$suites/"
+take_turn "$places" EndToEndTests-2 --filter '^EndToEndTests\.' --skip "^EndToEndTests\..*/($suites|$alone)/"
 take_turn "$places" ConformanceTests --filter '^ConformanceTests\.'
 for target in ConversationsTests StrataKitTests PostgresTests WebhooksTests StrataTests GatewayTests SimulationTests PresenceTests RPCTests MetadataTests RedisTests; do
     own+="|$target"
@@ -141,6 +143,7 @@ for target in ConversationsTests StrataKitTests PostgresTests WebhooksTests Stra
 done
 # Targets that have no job above.
 take_turn "$places" others --skip "^($own)\."
+take_turn 1 EndToEndTests-3 --filter "^EndToEndTests\..*/$alone/"
 take_turn 1 FaultTests --filter '^FaultTests\.'
 while [ "${#running[@]}" -gt 0 ]; do finish_one; done
 

@@ -2,6 +2,7 @@
 import SeededRandom
 import StrataModel
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Conversations
@@ -11,12 +12,16 @@ extension StoreTests {
     @Suite struct CountsPropertyTests {
         static let users = ["ana", "ben", "cleo", "dora"]
 
-        @Test("whatever four users do, each sees the messages, counts and last message a plain model says", arguments: [1, 2, 3, 4] as [UInt64])
+        @Test(
+            "whatever four users do, each sees the messages, counts and last message a plain model says",
+            arguments: TestTier.pick(short: [1], long: [1, 2, 3, 4]) as [UInt64])
         func random(seed: UInt64) async throws {
             try await CallsFixture.run { calls in try await run(calls, seed) }
         }
 
-        @Test("the same where a row may hold two ranges of a set, so that blocks hold the most", arguments: [101, 102, 103, 104] as [UInt64])
+        @Test(
+            "the same where a row may hold two ranges of a set, so that blocks hold the most",
+            arguments: TestTier.pick(short: [101], long: [101, 102, 103, 104]) as [UInt64])
         func packed(seed: UInt64) async throws {
             try await CallsFixture.run { calls in
                 try await calls.withRangeLimit(2) { try await run(calls, seed) }

@@ -3,6 +3,7 @@
 import LocalServers
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -149,7 +150,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("presence lasts as long as the connection, whatever the lease, and ends with a gateway that dies")
+        @Test("presence lasts as long as the connection, whatever the lease, and ends with a gateway that dies", .long)
         func gatewayOfPresenceKilled() async throws {
             let settings = ["STRATA_PRESENCE_LEASE": "9s", "STRATA_PRESENCE_GRACE": "9s"]
             try await Cluster.with(Cluster.Size(gateways: 2, settings: settings)) { cluster in

@@ -4,6 +4,7 @@ import Foundation
 import NIOCore
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -32,7 +33,9 @@ extension EndToEnd {
             return (Int(line.filter(\.isNumber)) ?? 0) << 10
         }
 
-        @Test("twelve sockets that ask for a large conversation and do not read: memory keeps its bound, others are answered, there is room again")
+        @Test(
+            "twelve sockets that ask for a large conversation and do not read: memory keeps its bound, others are answered, there is room again",
+            .long)
         func silentSockets() async throws {
             // While there is little room, clients are cut off after a twelfth of the time. A slow machine must make the next answers within that, or there is
             // room again before one is refused.

@@ -13,7 +13,7 @@ extension EndToEnd {
         @Test("over the process's bound new connections are told to come again, what is open goes on, and who leaves makes room")
         func process() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "40"])) { cluster in
-                let crowd = try await Crowd.fill(cluster, atMost: 60)
+                let crowd = try await Crowd.fill(cluster, atMost: 60, patience: Waiting.limit)
                 #expect((20..<40).contains(crowd.sockets.count))
                 let gateway = cluster.instances(of: .gateway)[0]
                 #expect(try await gateway.metric("strata_gateway_connections") == 40)
@@ -174,11 +174,12 @@ private final class Crowd {
     }
 
     /// Opens sockets until one is refused, or not answered.
-    static func fill(_ cluster: Cluster, atMost limit: Int) async throws -> Crowd {
+    /// - Parameter patience: how long a socket may take to open.
+    static func fill(_ cluster: Cluster, atMost limit: Int, patience: Duration = .seconds(5)) async throws -> Crowd {
         let crowd = try await Crowd(cluster)
         while crowd.sockets.count < limit {
             do {
-                try await crowd.join()
+                try await crowd.join(within: patience)
             } catch {
                 // What is refused is told so, unless there is no descriptor to tell it on.
                 if let error = error as? ProtocolClientError, let answer = error.answer {
@@ -193,15 +194,18 @@ private final class Crowd {
     }
 
     /// Opens one more.
-    func join() async throws {
-        let socket = try await ben.client.openSocket(sessionToken: ben.token, deadline: .now + .seconds(5))
-        _ = try await socket.request("Counter.read", deadline: .now + .seconds(5))
+    func join(within patience: Duration = .seconds(5)) async throws {
+        let socket = try await ben.client.openSocket(sessionToken: ben.token, deadline: .now + patience)
+        _ = try await socket.request("Counter.read", deadline: .now + patience)
         sockets.append(socket)
     }
 
     /// Closes so many.
     func leave(_ count: Int) async throws {
-        for _ in 0..<count { await sockets.removeLast().close() }
+        for _ in 0..<count {
+            guard let socket = sockets.popLast() else { throw Problem("fewer than \(count) connections were taken") }
+            await socket.close()
+        }
     }
 
     /// Ana says something, on an open socket, and every open socket of Ben hears it.

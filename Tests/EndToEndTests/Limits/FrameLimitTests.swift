@@ -3,6 +3,7 @@
 import Foundation
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -29,7 +30,7 @@ extension EndToEnd {
             return metadata
         }
 
-        @Test("a conversation with more metadata than fits is told in several frames: to one who is added, in a replay, and in an answer")
+        @Test("a conversation with more metadata than fits is told in several frames: to one who is added, in a replay, and in an answer", .long)
         func conversation() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_METADATA_MAX_BYTES": "0"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo"])

@@ -8,6 +8,7 @@ import RPC
 import ServiceKit
 import StrataModel
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {
@@ -60,7 +61,7 @@ extension EndToEnd {
                 observe: { try await $0.run(cast) })
             report.add("REST", rest)
             for socket in cast.earlySockets.values { await socket.close() }
-            try report.settle()
+            if TestTier.current == .long { try report.settle() }
         }
 
         private func sockets(_ cast: Cast) async throws -> [AuthorizationReport.Row] {
@@ -100,12 +101,12 @@ extension EndToEnd {
                 + (try await rows(SocketRows.all, name: \.name, expected: { $0.expected($1) }) { try await $0.run(cast) })
         }
 
-        /// Runs the rows, and compares each cell with what the rules expect.
+        /// Runs the rows, and compares each cell with what the rules expect. The short tier runs every fourth row.
         private func rows<Row>(
             _ all: [Row], name: (Row) -> String, expected: (Row, Who) -> String?, observe: (Row) async throws -> [Who: String]
         ) async throws -> [AuthorizationReport.Row] {
             var rows: [AuthorizationReport.Row] = []
-            for row in all {
+            for (number, row) in all.enumerated() where TestTier.pick(short: number.isMultiple(of: 4), long: true) {
                 let cells: [Who: String]
                 do {
                     cells = try await observe(row)
