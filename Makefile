@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-unit fault-test compose-test check-api check-deploy lint fmt bench clean
+.PHONY: help setup build run test test-long test-unit fault-test compose-test check-api check-deploy lint fmt bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -11,7 +11,8 @@ ARGS ?=
 
 help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
-	@echo "make test    the same set-up, then check-api and all tests"
+	@echo "make test    the same set-up, then check-api and the tests of the short tier, at most 15 minutes after the build"
+	@echo "make test-long   check-api and all tests, with all seeds of simulations and all faults: before a release"
 	@echo "make test-unit   only the tests that need no servers, for the inner loop"
 	@echo "make fault-test   only the faults under load: processes, Redis and PostgreSQL killed, stopped and hanging"
 	@echo "make compose-test   the images, and the deployment tried with a real Docker Engine"
@@ -36,6 +37,11 @@ test: setup
 	@scripts/build.sh debug --build-tests
 	@$(if $(ARGS),,scripts/check-api.sh)
 	@scripts/test.sh $(ARGS)
+
+test-long: setup
+	@scripts/build.sh debug --build-tests
+	@scripts/check-api.sh
+	@scripts/test.sh long
 
 test-unit: setup
 	@scripts/build.sh debug --build-tests
