@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long test-unit fault-test compose-test check-api check-deploy lint fmt bench clean
+.PHONY: help setup build run test test-long test-unit fault-test compose-test test-postgres test-redis check-api check-deploy lint fmt bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -16,6 +16,8 @@ help:
 	@echo "make test-unit   only the tests that need no servers, for the inner loop"
 	@echo "make fault-test   only the faults under load: processes, Redis and PostgreSQL killed, stopped and hanging"
 	@echo "make compose-test   the images, and the deployment tried with a real Docker Engine"
+	@echo "make test-postgres VERSION=17   schema, statements, plans, conformance and demo on that PostgreSQL (15, 17, 18), unpacked into .build"
+	@echo "make test-redis VERSION=8   the same for Redis (7, 8, valkey, valkey-9)"
 	@echo "make check-deploy   the files of the deployment, by their validators"
 	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
 	@echo "make lint    format, licence headers, references between files, and versions"
@@ -56,6 +58,11 @@ fault-test: setup
 
 compose-test:
 	@scripts/compose-test.sh
+
+# ARGS=short: what CI runs. Other words choose the tests, as for scripts/test.sh.
+test-postgres test-redis: test-%: setup
+	@scripts/build.sh debug --build-tests
+	@scripts/test-versions.sh $* "$(VERSION)" $(ARGS)
 
 check-deploy:
 	@scripts/check-deploy.sh

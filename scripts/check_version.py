@@ -4,6 +4,8 @@
 
 1. The version of Strata has one source, `StrataVersion.current`. The newest section of CHANGELOG.md and the label of the image must name it.
 2. The version of the Client API has one source, the newest subprotocol of `WireVersion`. Both descriptions of the API must name it.
+3. The tested versions of PostgreSQL, Redis and Valkey have one source, `TestedVersions`. The documents must list them, and the images of
+   docker-compose.yml must be among them.
 
 Prints one line for each error and exits with 1 if there is any.
 """
@@ -21,6 +23,31 @@ def find(name, pattern):
     return match[1]
 
 
+def list_of(numbers):
+    """`15, 16 and 17`."""
+    *most, last = numbers
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def check_servers():
+    """Errors in the places that name the tested versions of servers."""
+    with open("Services/Strata/Doctor/TestedVersions.swift", encoding="utf-8") as file:
+        found = re.findall(r'product: "(\w+)", majors: \[([\d, ]+)\]', file.read())
+    tested = {product: majors.split(", ") for product, majors in found}
+    errors = []
+    for name in "README.md", "docs/operating.md", "CHANGELOG.md":
+        with open(name, encoding="utf-8") as file:
+            text = re.sub(r"\s+", " ", file.read())
+        wanted = [f"{product} {list_of(majors)}" for product, majors in tested.items()]
+        errors += [f"{name}: must say {words}" for words in wanted if words not in text]
+    for product in "PostgreSQL", "Redis":
+        image = "postgres" if product == "PostgreSQL" else "redis"
+        major = find("docker-compose.yml", rf"^    image: {image}:(\d+)")
+        if major not in tested[product]:
+            errors.append(f"docker-compose.yml: {product} {major} is not tested")
+    return errors, "; ".join(f"{product} {list_of(majors)}" for product, majors in tested.items())
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     version = find("Services/Strata/StrataVersion.swift", r'current = "(\d+\.\d+\.\d+)"$')
@@ -35,9 +62,11 @@ def main():
         places[name] = (r"^  version: '(.*)'$", newest)
     found = {name: find(name, pattern) for name, (pattern, _) in places.items()}
     errors = [f"{name}: version {found[name]} must be {wanted}" for name, (_, wanted) in places.items() if found[name] != wanted]
+    server_errors, servers = check_servers()
+    errors += server_errors
     if errors:
         sys.exit("\n".join(errors))
-    print(f"versions: Strata {version}, Client API {newest}, all in order")
+    print(f"versions: Strata {version}, Client API {newest}; {servers}; all in order")
 
 
 if __name__ == "__main__":
