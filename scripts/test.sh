@@ -35,11 +35,11 @@ end() {
 trap end EXIT
 trap 'end; exit 130' INT TERM
 
-# Runs tests. $1: the name of the job, for the events; the rest is --filter and --skip.
+# Runs tests. $1: the name of the job, for the events; the rest is --filter and --skip. Lines without colours are what this script looks for.
 run_tests() {
     local name=$1
     shift
-    "$bundle" --testing-library swift-testing --no-parallel --event-stream-version 6.3 --event-stream-output-path "$logs/$name.events" "$@" 2>&1
+    NO_COLOR=1 "$bundle" --testing-library swift-testing --no-parallel --event-stream-version 6.3 --event-stream-output-path "$logs/$name.events" "$@" 2>&1
 }
 
 # Prints the last words of the test runner in a log.
@@ -81,7 +81,7 @@ if [ -z "$tier" ]; then
     run_tests tests "$@" | tee "$logs/tests.log"
     status=${PIPESTATUS[0]}
     [ "$(grep -acE '^(✔|✘) Test ' "$logs/tests.log")" -le 200 ] || scripts/test_times.py "$logs"
-    [ "$status" -eq 0 ] || print_failures
+    if [ "$status" -eq 69 ]; then echo "No test matches: $*" >&2; elif [ "$status" -ne 0 ]; then print_failures; fi
     closing "$logs/tests.log"
     exit "$status"
 fi
