@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import TestTiers
 import Testing
 
 @testable import StrataKit
@@ -6,7 +7,7 @@ import Testing
 /// Devices that break a rule are found out, so that the simulation proves something about those that do not.
 @Suite("What the simulation of the synchronization sees")
 struct SyncSabotageTests {
-    @Test("A device that breaks a rule does not keep what is promised", arguments: Sabotage.allCases)
+    @Test("A device that breaks a rule does not keep what is promised", .long, arguments: Sabotage.allCases)
     func sabotage(_ sabotage: Sabotage) async throws {
         let faultless = Self.history(for: sabotage)
         var history = faultless
