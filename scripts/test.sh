@@ -19,6 +19,7 @@ bundle=${STRATA_TEST_BUNDLE:-.build/debug/strataPackageTests.xctest}
 [ -x "$bundle" ] || { echo "There is no $bundle. scripts/build.sh debug --build-tests makes it." >&2; exit 69; }
 most_seconds=20 # The longest that a test case of the short tier may take.
 
+export NO_COLOR=1 # This script looks for lines without colours.
 logs=$(mktemp -d)
 declare -A running=() # The names of running jobs, by process id.
 jobs=0                # The number of jobs that have ended.
@@ -35,11 +36,12 @@ end() {
 trap end EXIT
 trap 'end; exit 130' INT TERM
 
-# Runs tests. $1: the name of the job, for the events; the rest is --filter and --skip. Lines without colours are what this script looks for.
+# Becomes the process of the tests, so that a signal reaches it; therefore callers are subshells. $1: the name of the job, for the events; the rest is
+# --filter and --skip.
 run_tests() {
     local name=$1
     shift
-    NO_COLOR=1 "$bundle" --testing-library swift-testing --no-parallel --event-stream-version 6.3 --event-stream-output-path "$logs/$name.events" "$@" 2>&1
+    exec "$bundle" --testing-library swift-testing --no-parallel --event-stream-version 6.3 --event-stream-output-path "$logs/$name.events" "$@" 2>&1
 }
 
 # Prints the last words of the test runner in a log.
