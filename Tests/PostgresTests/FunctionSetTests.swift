@@ -88,16 +88,14 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("what is gone from the files is dropped, also an overload and what a step made; what others made stays")
+    @Test("what is gone from the files is dropped, also an overload; what others made stays")
     func dropped() async throws {
         try await withDatabase { database in
-            let step = Migration(version: 1, name: "old", sql: "CREATE FUNCTION public.made_by_step() RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8'")
-            #expect(try await database.migrator.migrate([step], logger: TestDatabase.logger) == [step])
             try await database.migrator.execute(script: "CREATE FUNCTION public.theirs() RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8'")
             let overload = "CREATE OR REPLACE FUNCTION public.one(more int8) RETURNS int8 LANGUAGE sql AS $$ SELECT more $$;"
-            _ = try await database.apply(1, one("1"), overload, two, steps: [step])
+            _ = try await database.apply(1, one("1"), overload, two)
             #expect(try await database.names() == "one() one(bigint) theirs() two()")
-            _ = try await database.apply(2, one("1"), steps: [step])
+            _ = try await database.apply(2, one("1"))
             #expect(try await database.names() == "one() theirs()")
         }
     }
@@ -168,6 +166,79 @@ struct FunctionSetTests {
             #expect(
                 try await database.pool.value("SELECT proowner::regrole::text FROM pg_proc WHERE oid = 'public.one()'::regprocedure") == database.role
             )
+        }
+    }
+
+    /// A table, functions with parsed bodies that use its row type, one of them over the other, and a function whose body is text.
+    private struct RowType {
+        static let table = Migration(version: 1, name: "table", sql: "CREATE TABLE public.t (a int8); INSERT INTO public.t VALUES (1), (-1)")
+        static let isPositive = "CREATE OR REPLACE FUNCTION public.is_positive(x public.t) RETURNS bool LANGUAGE sql IMMUTABLE RETURN (x).a > 0;"
+        static let positives = """
+            CREATE OR REPLACE FUNCTION public.positives() RETURNS int8 LANGUAGE sql
+            BEGIN ATOMIC SELECT count(*) FROM public.t WHERE public.is_positive(t); END;
+            """
+        static let byText = "CREATE OR REPLACE FUNCTION public.by_text(x public.t) RETURNS bool LANGUAGE sql AS $$ SELECT (x).a > 0 $$;"
+        static let steps = [
+            table, Migration(version: 2, name: "plain", sql: "ALTER TABLE public.t ADD COLUMN c text"),
+            Migration(version: 3, name: "default", sql: "ALTER TABLE public.t ADD COLUMN b int8 NOT NULL DEFAULT 3"),
+            Migration(version: 4, name: "type", sql: "ALTER TABLE public.t ALTER COLUMN a TYPE numeric"),
+            Migration(version: 5, name: "later", sql: "CREATE INDEX t_b ON public.t (b)"),
+        ]
+    }
+
+    @Test("a step alters a table whose row type functions use: they are made again, with their owners and grants, also if no file has changed")
+    func rowType() async throws {
+        try await withDatabase { database in
+            let files = RowType.isPositive + "GRANT EXECUTE ON FUNCTION public.is_positive TO pg_monitor;" + RowType.positives + RowType.byText
+            _ = try await database.apply(1, files, steps: [RowType.table])
+            try await database.migrator.execute(
+                script: "GRANT CREATE ON SCHEMA public TO \(database.role); ALTER FUNCTION public.is_positive OWNER TO \(database.role)")
+            let (functions, text) = (try await database.functions(), try await database.place(of: "public.by_text(public.t)"))
+            #expect(functions == "by_text(t) -, is_positive(t) pg_monitor, positives() -")
+            let report = try await database.apply(1, files, steps: RowType.steps)
+            #expect(report.steps == Array(RowType.steps.dropFirst()))
+            #expect(try await database.functions() == functions)
+            #expect(try await database.pool.value("SELECT public.positives()") == 1)
+            #expect(try await database.pool.value("SELECT count(*) FROM public.t WHERE public.by_text(t) AND b = 3") == 1)
+            #expect(
+                try await database.pool.value("SELECT proowner::regrole::text FROM pg_proc WHERE proname = 'is_positive'") == database.role)
+            // A body that is text is nothing that the server holds against the step: that function is replaced in place.
+            let oid: String = text.split(separator: " ").map(String.init)[0]
+            #expect(try await database.place(of: "public.by_text(public.t)").hasPrefix("\(oid) "))
+            #expect(try await database.apply(1, files, steps: RowType.steps).replacedFunctions == false)
+        }
+    }
+
+    @Test("a function gets another result in the release whose step alters the table's row type")
+    func rowTypeAndResult() async throws {
+        try await withDatabase { database in
+            _ = try await database.apply(1, RowType.isPositive + RowType.positives, steps: [RowType.table])
+            let other =
+                "CREATE OR REPLACE FUNCTION public.is_positive(x public.t) RETURNS text LANGUAGE sql RETURN CASE WHEN (x).b > 0 THEN 'yes' END;"
+            _ = try await database.apply(2, other, steps: RowType.steps)
+            #expect(try await database.names() == "is_positive(t)")
+            #expect(try await database.pool.value("SELECT public.is_positive(t) FROM public.t LIMIT 1") == "yes")
+        }
+    }
+
+    @Test("a step that fails although the functions were dropped for it undoes everything, and names itself")
+    func rowTypeFailure() async throws {
+        try await withDatabase { database in
+            _ = try await database.apply(1, RowType.isPositive, steps: [RowType.table])
+            var steps = RowType.steps
+            steps[4] = Migration(version: 5, name: "broken", sql: "SELECT 1/0")
+            let error = try await #require(throws: PostgresError.self) { try await database.apply(1, RowType.isPositive, steps: steps) }
+            #expect(error.reason == "migration 5 (broken) failed" && error.sqlState == "22012")
+            #expect(try await database.names() == "is_positive(t)")
+            #expect(try await database.pool.value("SELECT count(*) FROM public.t WHERE public.is_positive(t)") == 1)
+            // A function of others is not dropped.
+            try await database.migrator.execute(script: RowType.isPositive.replacingOccurrences(of: "is_positive", with: "theirs"))
+            let step = Migration(version: 9, name: "theirs", sql: "ALTER TABLE public.t ALTER COLUMN a TYPE text")
+            let refusal = try await #require(throws: PostgresError.self) {
+                try await database.apply(1, RowType.isPositive, steps: [RowType.table, step])
+            }
+            #expect(refusal.reason == "migration 9 (theirs) failed")
+            #expect(try await database.names() == "is_positive(t) theirs(t)")
         }
     }
 

@@ -2,13 +2,11 @@
 
 /// Brings the functions of a database to those of a set, inside a transaction that the caller has begun.
 ///
-/// Functions are replaced in place, so that sessions that use them go on. Those that the migrator made earlier and that are no longer in the files are
-/// dropped; functions made by others are left alone.
+/// Functions are replaced in place, so that sessions that use them go on. Those that earlier files made and that are no longer in the files are dropped;
+/// functions made by others are left alone.
 struct FunctionReplacement {
     let session: MigrationSession
     let set: FunctionSet
-    /// Functions that steps made belong to the migrator, too.
-    let steps: [Migration]
 
     /// What a database has.
     struct Record {
@@ -34,6 +32,9 @@ struct FunctionReplacement {
         SQLState.invalidFunctionDefinition, SQLState.dependentObjectsStillExist, SQLState.ambiguousFunction,
     ]
 
+    /// Has the server write names with their schemas.
+    private static let qualifiedNames = "SET LOCAL search_path = pg_catalog, pg_temp"
+
     /// The routines outside the system's schemas: `name` with the schema, `identity` with the types of the arguments.
     private static let routines = """
         (SELECT p.oid, p.ctid::text AS place, n.nspname || '.' || p.proname AS name, p.oid::pg_catalog.regprocedure::text AS identity, p.proacl, p.proowner,
@@ -50,8 +51,37 @@ struct FunctionReplacement {
         """
     }
 
-    func run(checksum: String) throws(PostgresError) {
-        try session.run(script: "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL check_function_bodies = off")
+    /// The owners of functions that ``dropParsed()`` has dropped.
+    struct Dropped {
+        fileprivate let owners: [String]
+
+        /// No function was dropped.
+        static let none = Dropped(owners: [])
+        var isEmpty: Bool { owners.isEmpty }
+    }
+
+    /// Drops the functions whose bodies the server keeps parsed (`RETURN …`, `BEGIN ATOMIC`), before a step alters what these bodies use: PostgreSQL
+    /// refuses to change a column's type or to add a column with a default while such a function uses the table's row type. ``run(checksum:after:)`` makes
+    /// them again, in the same transaction.
+    func dropParsed() throws(PostgresError) -> Dropped {
+        // Names are recorded with their schemas. The steps that follow keep the search path of the session.
+        let searchPath = try strings("SELECT pg_catalog.current_setting('search_path')")
+        try session.run(script: Self.qualifiedNames)
+        let parsed = try strings(
+            """
+            SELECT r.identity FROM \(Self.routines) r JOIN pg_catalog.pg_proc p ON p.oid = r.oid
+            WHERE p.prosqlbody IS NOT NULL AND r.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))
+            """, with: [Self.list(try ownedFunctions())])
+        let dropped = Dropped(owners: try owners(of: parsed))
+        try dropReplaceable(parsed)
+        _ = try session.query("SELECT pg_catalog.set_config('search_path', $1, true)", with: searchPath)
+        return dropped
+    }
+
+    /// Executes the files and records them.
+    /// - Parameter dropped: the functions that were dropped before the steps of this transaction.
+    func run(checksum: String, after dropped: Dropped = .none) throws(PostgresError) {
+        try session.run(script: "\(Self.qualifiedNames); SET LOCAL check_function_bodies = off")
         let owned = try ownedFunctions()
         try revokeGrants(on: owned)
         let before = try places()
@@ -67,6 +97,7 @@ struct FunctionReplacement {
             defined = try replace(owned, before: before)
             try restore(owners)
         }
+        try restore(dropped.owners)
         try revokeFromPublic(defined)
         try validate(defined)
         _ = try session.query(
@@ -107,14 +138,12 @@ struct FunctionReplacement {
             """, over: owners)
     }
 
-    /// Those that earlier files defined, and those that steps made.
+    /// The functions that earlier files defined.
     private func ownedFunctions() throws(PostgresError) -> [String] {
         try strings(
             """
-            SELECT r.identity FROM \(Self.routines) r
-            WHERE r.name IN \(Self.names(in: "$1")) OR r.identity IN (SELECT pg_catalog.unnest(f.defined) FROM strata.schema_functions f)
-            ORDER BY 1
-            """, with: [steps.map(\.sql).joined(separator: "\n")])
+            SELECT r.identity FROM \(Self.routines) r WHERE r.identity IN (SELECT pg_catalog.unnest(f.defined) FROM strata.schema_functions f) ORDER BY 1
+            """)
     }
 
     /// The files say who may execute a function: a grant that is gone from them does not stay.

@@ -54,20 +54,13 @@ struct MigrationRun {
         var checksums: [Int: String] = [:]
         for migration in migrations { checksums[migration.version] = try checksum(of: migration.sql, "migration \(migration.label)") }
         let plan = try MigrationPlan(migrations, applied: applied, checksums: checksums)
-        var replacement: PendingReplacement?
-        if let functions { replacement = try self.replacement(by: functions, steps: migrations) }
-        for migration in plan.pending {
-            let isLast = migration == plan.pending.last
-            try apply(migration, checksum: checksums[migration.version] ?? "", replacement: isLast ? replacement : nil)
-            logger.notice("migration applied", metadata: ["migration.version": "\(migration.version)", "migration.name": "\(migration.name)"])
+        var replacement: Replacement?
+        if let functions { replacement = try self.replacement(by: functions) }
+        let hasReplaced = try apply(plan.pending, checksums: checksums, replacement: replacement)
+        if let functions, hasReplaced {
+            logger.notice("functions replaced", metadata: ["functions.revision": "\(functions.revision)"])
         }
-        if plan.pending.isEmpty, let replacement {
-            try transaction("functions") { () throws(PostgresError) in try replacement.functions.run(checksum: replacement.checksum) }
-        }
-        if let replacement {
-            logger.notice("functions replaced", metadata: ["functions.revision": "\(replacement.functions.set.revision)"])
-        }
-        return MigrationReport(steps: plan.pending, replacedFunctions: replacement != nil)
+        return MigrationReport(steps: plan.pending, replacedFunctions: hasReplaced)
     }
 
     /// A role that may not create anything can still run migrations that have all been applied.
@@ -77,15 +70,22 @@ struct MigrationRun {
         try session.run(script: script)
     }
 
-    private struct PendingReplacement {
+    private struct Replacement {
         let functions: FunctionReplacement
         let checksum: String
+        /// False: the database has these functions.
+        let isNeeded: Bool
+
+        func run(after dropped: FunctionReplacement.Dropped = .none) throws(PostgresError) {
+            try functions.run(checksum: checksum, after: dropped)
+        }
     }
 
-    /// What is to be done about the functions; nil if the database has these, or those of a newer release.
-    private func replacement(by set: FunctionSet, steps: [Migration]) throws(PostgresError) -> PendingReplacement? {
+    /// The replacement of the database's functions; nil if it has those of a newer release.
+    private func replacement(by set: FunctionSet) throws(PostgresError) -> Replacement? {
         try prepareTable("strata.schema_functions", script: FunctionReplacement.table)
         let checksum = try checksum(of: set.text, "the set of functions")
+        var isNeeded = true
         if let row = try session.query("SELECT revision, checksum FROM strata.schema_functions").first {
             let revision = try row.get("revision", as: Int.self)
             if revision > set.revision {
@@ -94,9 +94,9 @@ struct MigrationRun {
                     metadata: ["functions.revision": "\(revision)", "functions.own_revision": "\(set.revision)"])
                 return nil
             }
-            if revision == set.revision, try row.get("checksum", as: String.self) == checksum { return nil }
+            if revision == set.revision { isNeeded = try row.get("checksum", as: String.self) != checksum }
         }
-        return PendingReplacement(functions: FunctionReplacement(session: session, set: set, steps: steps), checksum: checksum)
+        return Replacement(functions: FunctionReplacement(session: session, set: set), checksum: checksum, isNeeded: isNeeded)
     }
 
     /// SHA-256 of the text, by the server.
@@ -108,25 +108,80 @@ struct MigrationRun {
         return try row.get("checksum")
     }
 
-    private func apply(_ migration: Migration, checksum: String, replacement: PendingReplacement?) throws(PostgresError) {
-        try transaction("migration \(migration.label)") { () throws(PostgresError) in
-            try session.run(script: migration.sql)
-            guard session.connection.isInTransaction else {
-                throw MigrationPlan.error("migration \(migration.label) ended its own transaction")
+    /// The server's answers to a step that alters what the parsed body of a function uses.
+    private static let needsDrop: Set = [SQLState.featureNotSupported, SQLState.dependentObjectsStillExist]
+
+    /// Applies steps, each in a transaction of its own, and replaces the functions in that of the last one.
+    ///
+    /// A step that cannot alter a table while functions use its row type is run again without these functions. They are missing until the files have been
+    /// executed, and the files may need all steps: so this step, the later ones and the files are one transaction.
+    /// - Returns: whether the files were executed.
+    private func apply(_ steps: [Migration], checksums: [Int: String], replacement: Replacement?) throws(PostgresError) -> Bool {
+        let isNeeded = replacement?.isNeeded == true
+        for (index, step) in steps.enumerated() {
+            let isLast = index == steps.count - 1
+            var isApplied = false
+            do throws(PostgresError) {
+                try transaction("migration \(step.label)") { () throws(PostgresError) in
+                    try apply(step, checksum: checksums[step.version] ?? "")
+                    isApplied = true
+                    if isLast, isNeeded { try replacement?.run() }
+                }
+                report(step)
+            } catch {
+                guard !isApplied, let state = error.sqlState, Self.needsDrop.contains(state), let replacement else { throw error }
+                try session.run(script: "ROLLBACK")
+                try applyWithoutParsed(steps[index...], checksums: checksums, replacement: replacement, refusal: error)
+                return true
             }
-            _ = try session.query(
-                "INSERT INTO strata.schema_migrations (version, name, checksum) VALUES ($1::int4, $2, $3)",
-                with: ["\(migration.version)", migration.name, checksum])
-            if let replacement { try replacement.functions.run(checksum: replacement.checksum) }
         }
+        if steps.isEmpty, isNeeded {
+            try transaction("functions") { () throws(PostgresError) in try replacement?.run() }
+        }
+        return isNeeded
     }
 
-    /// An error rolls back: the connection is closed after it.
+    /// Applies steps and replaces the functions in one transaction, which begins without the functions whose bodies are parsed.
+    /// - Parameter refusal: the error of the first step, thrown again if there are no such functions.
+    private func applyWithoutParsed(
+        _ steps: ArraySlice<Migration>, checksums: [Int: String], replacement: Replacement, refusal: PostgresError
+    ) throws(PostgresError) {
+        try transaction("functions") { () throws(PostgresError) in
+            let dropped = try replacement.functions.dropParsed()
+            guard !dropped.isEmpty else { throw refusal }
+            for step in steps {
+                try named("migration \(step.label)") { () throws(PostgresError) in try apply(step, checksum: checksums[step.version] ?? "") }
+            }
+            try replacement.run(after: dropped)
+        }
+        for step in steps { report(step) }
+    }
+
+    private func report(_ step: Migration) {
+        logger.notice("migration applied", metadata: ["migration.version": "\(step.version)", "migration.name": "\(step.name)"])
+    }
+
+    private func apply(_ step: Migration, checksum: String) throws(PostgresError) {
+        try session.run(script: step.sql)
+        guard session.connection.isInTransaction else { throw MigrationPlan.error("migration \(step.label) ended its own transaction") }
+        _ = try session.query(
+            "INSERT INTO strata.schema_migrations (version, name, checksum) VALUES ($1::int4, $2, $3)",
+            with: ["\(step.version)", step.name, checksum])
+    }
+
+    /// An error rolls back: the connection is closed after it, or the caller does it.
     private func transaction(_ label: String, body: () throws(PostgresError) -> Void) throws(PostgresError) {
-        do throws(PostgresError) {
+        try named(label) { () throws(PostgresError) in
             try session.run(script: "BEGIN")
             try body()
             try session.run(script: "COMMIT")
+        }
+    }
+
+    /// Names the migration that the server refused.
+    private func named(_ label: String, body: () throws(PostgresError) -> Void) throws(PostgresError) {
+        do throws(PostgresError) {
+            try body()
         } catch {
             guard error.code == .server else { throw error }
             throw PostgresError(code: .migration, sqlState: error.sqlState, reason: "\(label) failed", serverDetail: error.serverDetail)

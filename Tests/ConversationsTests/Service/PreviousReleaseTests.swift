@@ -32,9 +32,12 @@ import Testing
         }
         try edit(#""functionsChecksum":""#, #""functionsChecksum":"0"#)
         try edit(#""steps":{"1":""#, #""steps":{"1":"0"#)
-        try edit(#""service":"conversations","statement":{"description":{"columns":["#, #""service":"conversations","statement":{"description":{"columns":[{"name":"lost","type":"text"},"#)
+        try edit(
+            #""service":"conversations","statement":{"description":{"columns":["#,
+            #""service":"conversations","statement":{"description":{"columns":[{"name":"lost","type":"text"},"#)
         try edit(#""sql":"SELECT conversations.maintain_partitions("#, #""sql":"SELECT conversations.lost("#)
-        try edit(#""privileges":["EXECUTE conversations."#, #""privileges":["DELETE conversations.app","EXECUTE conversations."#)
+        try edit(
+            #""privileges":["DELETE conversations.announcement""#, #""privileges":["DELETE conversations.app","DELETE conversations.announcement""#)
         try record.write(to: file, atomically: true, encoding: .utf8)
         let differences = try await previous.differences(from: file)
         for part in ["revision above", "step 1 was edited", "lost", "conversations.lost(", "DELETE conversations.app"] {

@@ -124,7 +124,8 @@ struct DevSystemTests {
             let rename = "UPDATE strata.schema_migrations SET name = 'tables' WHERE version = 1"
             try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: rename)
             let refusal = await #expect(throws: PostgresError.self) { try await DatabaseMigration.run(url: url, passwords: nil) }
-            let sentence = "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then "
+            let sentence =
+                "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then "
             #expect(refusal.flatMap { CommandFailure(of: $0) }?.message == sentence + "begin with an empty database.")
             await first.system.stop()
 
