@@ -127,7 +127,7 @@ struct LogColumns: ColumnSet {
         operations = try names.column("operations")
         createdAt = try names.column("created_at")
         user = try names.column("user_id")
-        flag = try names.column("met_heads")
+        flag = try names.column("flag")
         uncounted = try names.column("uncounted")
         hidden = try names.column("hidden")
         isListed = try names.column("is_listed")

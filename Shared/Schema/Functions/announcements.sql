@@ -100,33 +100,7 @@ BEGIN
 END
 $$;
 
--- As `list_announcements`; where the bytes did not suffice for the page, the last row has the outcome 'more'.
-CREATE OR REPLACE FUNCTION conversations.list_announcements_within(p_app uuid, p_user text, p_page_size bigint, p_from uuid, p_bytes bigint)
-RETURNS TABLE (outcome text, total bigint, announcement conversations.announcement_row)
-LANGUAGE plpgsql STABLE ROWS 100 AS $$
-DECLARE
-    row record;
-    used bigint := 0;
-BEGIN
-    FOR row IN SELECT l.* FROM conversations.list_announcements(p_app, p_user, p_page_size, p_from) l LOOP
-        outcome := row.outcome;
-        total := row.total;
-        announcement := row.announcement;
-        IF outcome IS NULL THEN
-            used := used + 256 + coalesce(octet_length(announcement.parts), 0);
-            IF used > p_bytes AND used > 256 + coalesce(octet_length(announcement.parts), 0) THEN
-                outcome := 'more';
-                announcement := NULL;
-                RETURN NEXT;
-                RETURN;
-            END IF;
-        END IF;
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-
--- As `list_announcements_within`, with a last row as `list_messages_page` has it.
+-- A page as `list_announcements` has it, as far as the bytes suffice, with a last row as `list_messages_page` has it.
 CREATE OR REPLACE FUNCTION conversations.list_announcements_page(p_app uuid, p_user text, p_page_size bigint, p_from uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, last_id uuid, announcement conversations.announcement_row)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
@@ -245,5 +219,5 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.has_recipients, conversations.forget_announcements, conversations.send_announcement, conversations.announce, conversations.get_announcement,
-    conversations.list_announcements, conversations.list_announcements_within, conversations.list_announcements_page, conversations.give_announcement_receipt,
+    conversations.list_announcements, conversations.list_announcements_page, conversations.give_announcement_receipt,
     conversations.remove_announcement TO strata_conversations;

@@ -231,18 +231,6 @@ BEGIN
 END
 $$;
 
--- Without a position, for services of earlier releases.
-CREATE OR REPLACE FUNCTION conversations.delete_conversation(
-    p_app uuid, p_actor text, p_conversation uuid, p_mode text, p_leave boolean, p_oc bigint, p_or bigint,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT user_position bigint,
-    OUT user_created_at timestamptz, OUT up_to bigint, OUT distinct_cleared boolean, OUT participants text[], OUT uncounted bigint, OUT hidden bigint)
-LANGUAGE sql VOLATILE AS $$
-    SELECT r.outcome, r.position, r.created_at, r.message_count, r.user_position, r.user_created_at, r.up_to, r.distinct_cleared, r.participants,
-        r.uncounted, r.hidden
-    FROM conversations.delete_conversation(p_app, p_actor, p_conversation, p_mode, p_leave, p_oc, p_or, NULL) r
-$$;
-
 GRANT EXECUTE ON FUNCTION
     conversations.distinct_digest, conversations.sorted_users, conversations.free_set, conversations.create_conversation,
-    conversations.delete_conversation(uuid, text, uuid, text, boolean, bigint, bigint, bigint),
-    conversations.delete_conversation(uuid, text, uuid, text, boolean, bigint, bigint) TO strata_conversations;
+    conversations.delete_conversation TO strata_conversations;

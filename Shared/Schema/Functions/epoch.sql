@@ -92,12 +92,6 @@ BEGIN
 END
 $$;
 
--- Without what the caller knows, for services of earlier releases.
-CREATE OR REPLACE FUNCTION conversations.check_epoch() RETURNS text
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.epoch FROM conversations.check_epoch(NULL, NULL) c
-$$;
-
 -- The epoch, as check_epoch(known, seen) says it, and whether a replay from p_since brings everything as far as clocks are concerned.
 --
 -- Not if that time has not come yet: only a clock that went back has shown it. Nor about the time at which the clock went back last. For some seconds
@@ -114,7 +108,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.renew_epoch, conversations.check_epoch(), conversations.check_replay TO strata_conversations;
+    conversations.renew_epoch, conversations.check_replay TO strata_conversations;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.check_epoch(text, bigint) TO strata_conversations, strata_metadata;
+    conversations.check_epoch TO strata_conversations, strata_metadata;

@@ -182,18 +182,8 @@ BEGIN
 END
 $$;
 
--- Follows users, who have identities. A row for each who was not followed before, with the entry of the user's own log. Whom the user has met is found once
--- for all of them.
-CREATE OR REPLACE FUNCTION conversations.follow_users(p_app uuid, p_user text, p_followed text[])
-RETURNS TABLE (followed text, "position" bigint, created_at timestamptz)
-LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
-BEGIN
-    RETURN QUERY SELECT f.* FROM conversations.write_follows(p_app, p_user, conversations.not_followed(p_app, p_user, p_followed)) f;
-END
-$$;
-
--- Follows users as follow_users does, who have an identity from then on, while the user has chosen no more than `p_quota` (NULL: no limit). The first
--- row has the outcome: 'ok', or 'too_many', and then nothing was written.
+-- Follows users, who have an identity from then on, while the user has chosen no more than `p_quota` (NULL: no limit). The first row has the outcome: 'ok',
+-- or 'too_many', and then nothing was written. The others are the users who were not followed before, each with the entry of the user's own log.
 CREATE OR REPLACE FUNCTION conversations.follow_users_within(p_app uuid, p_user text, p_followed text[], p_quota bigint)
 RETURNS TABLE (outcome text, followed text, "position" bigint, created_at timestamptz)
 LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
@@ -301,5 +291,5 @@ $$;
 GRANT EXECUTE ON FUNCTION
     conversations.have_met, conversations.met, conversations.met_among, conversations.are_together, conversations.is_followed, conversations.followed,
     conversations.followed_among, conversations.followers, conversations.not_followed, conversations.list_followed, conversations.write_follows,
-    conversations.follow_users, conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.is_known,
+    conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.is_known,
     conversations.keep_follows TO strata_conversations;

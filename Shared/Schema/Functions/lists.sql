@@ -288,73 +288,9 @@ END
 $$;
 
 -- A page of a user's conversations, those they left included, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and the number of
--- conversations on the whole list. A cursor that has vanished from the list meanwhile still stands where it would be.
-CREATE OR REPLACE FUNCTION conversations.list_conversations(p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid)
-RETURNS TABLE (outcome text, total bigint, view conversations.view_row)
-LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-DECLARE
-    c conversations.conversation;
-    p conversations.participant;
-    page_id uuid;
-    from_key timestamptz := 'infinity';
-    from_id uuid := coalesce(p_from_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-BEGIN
-    IF p_from_id IS NOT NULL THEN
-        SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_from_id AND x.app_id = p_app;
-        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_from_id AND x.user_id = p_user;
-        IF c.id IS NULL OR p.user_id IS NULL THEN
-            RETURN QUERY SELECT 'unknown_cursor'::text, 0::bigint, NULL::conversations.view_row;
-            RETURN;
-        END IF;
-        from_key := conversations.list_key(c, p, p_by_last_message);
-    END IF;
-
-    outcome := 'ok';
-    total := conversations.listed_count(p_app, p_user);
-    RETURN NEXT;
-    outcome := NULL;
-    total := NULL;
-    FOREACH page_id IN ARRAY CASE WHEN p_by_last_message
-        THEN conversations.page_by_last_message(p_app, p_user, p_page_size, from_key, from_id)
-        ELSE conversations.page_by_creation(p_app, p_user, p_page_size, from_key, from_id) END
-    LOOP
-        SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
-        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
-        view := conversations.view_of(c, p);
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-
--- As `list_conversations`, with views of as many as fit. Of the others there is only the id, in `later`: they are asked for by `views_of`, since their places in
--- the list may have changed by then.
-CREATE OR REPLACE FUNCTION conversations.list_conversations_within(
-    p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_bytes bigint)
-RETURNS TABLE (outcome text, total bigint, later uuid, view conversations.view_row)
-LANGUAGE plpgsql STABLE ROWS 100 AS $$
-DECLARE
-    row record;
-    used bigint := 0;
-    is_full boolean := false;
-BEGIN
-    FOR row IN SELECT l.* FROM conversations.list_conversations(p_app, p_user, p_by_last_message, p_page_size, p_from_id) l LOOP
-        outcome := row.outcome;
-        total := row.total;
-        view := row.view;
-        IF view.conversation_id IS NOT NULL THEN
-            is_full := is_full OR coalesce(used > 0 AND used + conversations.view_bytes(view) > p_bytes, false);
-            used := used + conversations.view_bytes(view);
-        END IF;
-        IF is_full THEN
-            later := view.conversation_id;
-            view := NULL;
-        END IF;
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-
--- As `list_conversations_within`. If there are conversations behind the page, the last row has the outcome 'more'. No more views are made than fit.
+-- conversations on the whole list. A cursor that has vanished from the list meanwhile still stands where it would be. No more views are made than fit: the
+-- others have only their id, in `later`, and are asked for by `views_of`, since their places in the list may have changed by then. If there are conversations
+-- behind the page, the last row has the outcome 'more'.
 CREATE OR REPLACE FUNCTION conversations.list_conversations_page(
     p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, later uuid, view conversations.view_row)
@@ -531,5 +467,5 @@ $$;
 GRANT EXECUTE ON FUNCTION
     conversations.is_visible, conversations.last_visible, conversations.view_of, conversations.find_view, conversations.get_conversation,
     conversations.view_bytes, conversations.views_of, conversations.list_key, conversations.listed_count, conversations.page_by_creation,
-    conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations, conversations.list_conversations_within,
-    conversations.list_conversations_page, conversations.visible_sizes, conversations.earlier_ordinals, conversations.load_conversations TO strata_conversations;
+    conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations_page,
+    conversations.visible_sizes, conversations.earlier_ordinals, conversations.load_conversations TO strata_conversations;

@@ -1,9 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The change log and the logs of users, as replays read them.
 --
--- What `met_heads` of a log_row says depends on the entry. Of entry 0: these rows reach the heads of all logs, nothing is left beyond them. Of entry 2, kind 1:
--- the conversation is not on the user's list now. Of entry 3: the user takes part in the conversation. The attribute keeps its name, by which instances of the
--- release before read it.
+-- The meaning of a log_row's `flag` depends on the entry: see the type, conversations.log_row.
 
 -- The entry with the body of a message in it.
 CREATE OR REPLACE FUNCTION conversations.with_message(entry conversations.log_row, m conversations.message_row) RETURNS conversations.log_row
@@ -135,7 +133,7 @@ BEGIN
     entry.operations := u.operations;
     entry.created_at := u.created_at;
     IF u.kind = 1 THEN
-        entry.met_heads := (conversations.find_view(u.app_id, u.user_id, entry.conversation_id)).conversation_id IS NULL;
+        entry.flag := (conversations.find_view(u.app_id, u.user_id, entry.conversation_id)).conversation_id IS NULL;
     END IF;
     RETURN entry;
 END
@@ -155,7 +153,7 @@ BEGIN
     entry.message_count := coalesce(p.left_ordinal, c.message_count);
     entry.uncounted := p.uncounted;
     entry.hidden := p.hidden_count;
-    entry.met_heads := p.left_position IS NULL;
+    entry.flag := p.left_position IS NULL;
     entry.is_listed := conversations.is_visible(c, p);
     RETURN entry;
 END
@@ -179,7 +177,7 @@ DECLARE
     n bigint := 0;
     own bigint;
     used bigint := 0;
-    met_heads boolean := true;
+    reaches_heads boolean := true;
 BEGIN
     FOR found_row IN
         SELECT false AS is_own, k.id AS conversation_id, r.created_at, r.position, r.kind, r.actor, r.origin_connection, r.origin_request, r.message_id,
@@ -206,7 +204,7 @@ BEGIN
     LOOP
         n := n + 1;
         IF n > p_limit THEN
-            met_heads := false;
+            reaches_heads := false;
             EXIT;
         END IF;
         IF found_row.is_own THEN
@@ -228,7 +226,7 @@ BEGIN
                 + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0)
                 + 64 * coalesce(cardinality(entry.m_recipients), 0) + 128 * coalesce(cardinality(entry.participants), 0);
             IF used > 0 AND used + own > p_bytes THEN
-                met_heads := false;
+                reaches_heads := false;
                 EXIT;
             END IF;
             used := used + own;
@@ -237,7 +235,7 @@ BEGIN
     END LOOP;
     entry := NULL;
     entry.entry := 0;
-    entry.met_heads := met_heads;
+    entry.flag := reaches_heads;
     RETURN NEXT entry;
     FOREACH conversation IN ARRAY p_conversations LOOP
         SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = conversation AND x.user_id = p_user AND x.app_id = p_app;
@@ -249,15 +247,6 @@ BEGIN
 END
 $$;
 
--- Without a limit of bytes, for services of earlier releases.
-CREATE OR REPLACE FUNCTION conversations.read_logs(
-    p_app uuid, p_user text, p_conversations uuid[], p_afters bigint[], p_user_after bigint, p_limit bigint)
-RETURNS SETOF conversations.log_row
-LANGUAGE sql STABLE ROWS 500 AS $$
-    SELECT l.* FROM conversations.read_logs(p_app, p_user, p_conversations, p_afters, p_user_after, p_limit, NULL) l
-$$;
-
 GRANT EXECUTE ON FUNCTION
     conversations.with_message, conversations.receipts_as_told, conversations.change_entry, conversations.change_for, conversations.user_change_entry,
-    conversations.numbers_entry, conversations.read_logs(uuid, text, uuid[], bigint[], bigint, bigint, bigint),
-    conversations.read_logs(uuid, text, uuid[], bigint[], bigint, bigint) TO strata_conversations;
+    conversations.numbers_entry, conversations.read_logs TO strata_conversations;

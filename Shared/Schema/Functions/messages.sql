@@ -196,7 +196,7 @@ $$;
 -- need not take part. Its outcomes are also 'deleted', and 'unknown_sender' for an actor without an identity; what it may refer to, unsendable_by_server says.
 CREATE OR REPLACE FUNCTION conversations.send_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
-    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT NULL, p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
+    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT true, p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[], OUT uncounted bigint,
     OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row, OUT hidden_from text[],
     OUT number_uncounted bigint[], OUT number_hidden bigint[])
@@ -234,9 +234,8 @@ BEGIN
             IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; END IF;
         END IF;
         IF outcome = 'ok' THEN
-            -- Another transaction uses the same id at this moment. Services of an older version do not say whether they are alone: they wait for the
-            -- row of the id, below.
-            IF p_alone IS NOT TRUE AND NOT pg_try_advisory_xact_lock(id_key) AND NOT p_alone THEN
+            -- Another transaction uses the same id at this moment.
+            IF NOT p_alone AND NOT pg_try_advisory_xact_lock(id_key) THEN
                 outcome := 'busy_id';
                 RETURN;
             END IF;
@@ -369,69 +368,10 @@ BEGIN
 END
 $$;
 
--- A page of the messages of a conversation that this user sees, newest first. The first row has the outcome, 'ok', 'not_found' or 'unknown_cursor', and
--- how many there are in all. A message that was deleted meanwhile still serves as a cursor. Where the bytes did not suffice for the page, the last row has
--- the outcome 'more'.
-CREATE OR REPLACE FUNCTION conversations.list_messages(
-    p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
-RETURNS TABLE (outcome text, total bigint, message conversations.message_row)
-LANGUAGE plpgsql STABLE ROWS 100 AS $$
-DECLARE
-    c conversations.conversation;
-    p conversations.participant;
-    before bigint;
-    ordinal bigint;
-    own bigint;
-    used bigint := 0;
-BEGIN
-    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
-    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
-    IF c.id IS NULL OR p.user_id IS NULL OR NOT conversations.is_visible(c, p) THEN
-        RETURN QUERY SELECT 'not_found'::text, 0::bigint, NULL::conversations.message_row;
-        RETURN;
-    END IF;
-    total := coalesce(p.left_ordinal, c.message_count) - p.hidden_count;
-    before := coalesce(p.left_ordinal, c.message_count) + 1;
-    IF p_from_id IS NOT NULL THEN
-        SELECT least(x.ordinal, before) INTO before FROM conversations.message_place x
-        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation AND (p.left_position IS NULL OR x.ordinal <= p.left_ordinal);
-        IF NOT FOUND THEN
-            RETURN QUERY SELECT 'unknown_cursor'::text, total, NULL::conversations.message_row;
-            RETURN;
-        END IF;
-    END IF;
-
-    outcome := 'ok';
-    RETURN NEXT;
-    outcome := NULL;
-    total := NULL;
-    FOR ordinal IN
-        SELECT o.ordinal FROM conversations.visible_ordinals(p, before, p_page_size) o(ordinal) ORDER BY o.ordinal DESC
-    LOOP
-        message := conversations.message_for(p, ordinal);
-        CONTINUE WHEN message.message_id IS NULL;
-        own := 256 + coalesce(octet_length(message.parts), 0) + 64 * coalesce(cardinality(message.recipients), 0);
-        IF used > 0 AND used + own > p_bytes THEN
-            outcome := 'more';
-            message := NULL;
-            RETURN NEXT;
-            RETURN;
-        END IF;
-        used := used + own;
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-
--- Without a limit of bytes, for services of earlier releases.
-CREATE OR REPLACE FUNCTION conversations.list_messages(p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid)
-RETURNS TABLE (outcome text, total bigint, message conversations.message_row)
-LANGUAGE sql STABLE ROWS 100 AS $$
-    SELECT l.outcome, l.total, l.message FROM conversations.list_messages(p_app, p_user, p_conversation, p_page_size, p_from_id, NULL) l
-$$;
-
--- As `list_messages`; to the app's own server (no user) as list_server_messages has it. If there are messages behind the page, the last row has the id of the page's last message in `last_id`, also where the bytes did not
--- suffice for all of the page. Its outcome is 'more' then, and NULL otherwise.
+-- A page of the messages of a conversation that a user sees, newest first; for the app's own server (no user) as list_server_messages has it. The first row
+-- has the outcome, 'ok', 'not_found' or 'unknown_cursor', and the number of all messages. A message that was deleted meanwhile still serves as a cursor.
+-- If there are messages behind the page, a last row has the id of the page's last message in `last_id`, also where the bytes did not suffice for all of the
+-- page. Its outcome is 'more' then, and NULL otherwise.
 CREATE OR REPLACE FUNCTION conversations.list_messages_page(
     p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, last_id uuid, message conversations.message_row)
@@ -494,5 +434,4 @@ $$;
 GRANT EXECUTE ON FUNCTION
     conversations.recipient_status, conversations.shows_reading, conversations.may_see_by_ranges, conversations.may_see, conversations.message_at, conversations.messages_at,
     conversations.message_for, conversations.find_message, conversations.get_message, conversations.send_message, conversations.edit_parts,
-    conversations.list_messages(uuid, text, uuid, bigint, uuid, bigint), conversations.list_messages(uuid, text, uuid, bigint, uuid),
     conversations.list_messages_page TO strata_conversations;

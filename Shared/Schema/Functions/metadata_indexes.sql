@@ -95,8 +95,8 @@ END
 $$;
 
 -- Makes all entries of a conversation at one path, former participants with what they saw last. The caller holds the conversation's lock. Returns how many
--- readers it has. `p_head` is for calls that began in the release before.
-CREATE OR REPLACE FUNCTION metadata.index_conversation(p_app uuid, p_conversation uuid, p_created_at timestamptz, p_head bigint, p_path_id bigint, p_path text)
+-- readers it has.
+CREATE OR REPLACE FUNCTION metadata.index_conversation(p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_path text)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -191,7 +191,7 @@ BEGIN
                 IF NOT c.is_indexed THEN
                     UPDATE conversations.conversation x SET is_indexed = true WHERE x.id = seen.id;
                 END IF;
-                readers := readers + metadata.index_conversation(i.app_id, seen.id, c.created_at, c.position, i.path_id, i.path);
+                readers := readers + metadata.index_conversation(i.app_id, seen.id, c.created_at, i.path_id, i.path);
             END IF;
         END IF;
         looked_at := looked_at + 1;

@@ -170,37 +170,6 @@ BEGIN
 END
 $$;
 
--- As the one with `p_most`, for services of earlier releases: trees are read a few at a time, more of them the smaller the trees are.
-CREATE OR REPLACE FUNCTION metadata.trees_within(p_app uuid, p_conversations uuid[], p_users text[], p_bytes bigint)
-RETURNS TABLE (n bigint, "position" bigint, paths text[], vals text[])
-LANGUAGE plpgsql STABLE ROWS 100 AS $$
-DECLARE
-    tree record;
-    own bigint;
-    used bigint := 0;
-    done bigint := 0;
-    size bigint := 4;
-BEGIN
-    WHILE done < cardinality(p_conversations) LOOP
-        FOR tree IN
-            SELECT t.n, t.position, t.paths, t.vals
-            FROM metadata.trees(p_app, p_conversations[done + 1:done + size], p_users[done + 1:done + size]) t ORDER BY t.n
-        LOOP
-            own := pg_column_size(tree.paths) + pg_column_size(tree.vals);
-            IF used > 0 AND used + own > p_bytes THEN RETURN; END IF;
-            used := used + own;
-            n := done + tree.n;
-            "position" := tree.position;
-            paths := tree.paths;
-            vals := tree.vals;
-            RETURN NEXT;
-        END LOOP;
-        done := done + size;
-        size := greatest(1, least(64, 4 * size, coalesce((p_bytes - used) * done / greatest(used, 1), 64)));
-    END LOOP;
-END
-$$;
-
 -- Removes some leaves that were kept for trees that are forgotten, returns how many rows, to be called again while that is not 0. It needs no lock: a
 -- kept tree always stands at a newer position than those at which such a leaf was there.
 CREATE OR REPLACE FUNCTION metadata.sweep(p_limit bigint) RETURNS bigint
@@ -239,5 +208,4 @@ GRANT EXECUTE ON FUNCTION
     metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree, metadata.sweep TO strata_conversations;
 
 GRANT EXECUTE ON FUNCTION
-    metadata.fork_node, metadata.kept_leaves, metadata.trees, metadata.trees_within(uuid, uuid[], text[], bigint, bigint),
-    metadata.trees_within(uuid, uuid[], text[], bigint) TO strata_metadata;
+    metadata.fork_node, metadata.kept_leaves, metadata.trees, metadata.trees_within TO strata_metadata;

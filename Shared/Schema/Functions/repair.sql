@@ -67,12 +67,5 @@ BEGIN
 END
 $$;
 
--- Without a limit of bytes, for services of earlier releases.
-CREATE OR REPLACE FUNCTION conversations.read_changes(p_conversation uuid, p_after bigint, p_limit bigint, p_users text[])
-RETURNS SETOF conversations.log_row
-LANGUAGE sql STABLE ROWS 50 AS $$
-    SELECT l.* FROM conversations.read_changes(p_conversation, p_after, p_limit, p_users, NULL) l
-$$;
-
 GRANT EXECUTE ON FUNCTION
-    conversations.read_changes(uuid, bigint, bigint, text[], bigint), conversations.read_changes(uuid, bigint, bigint, text[]) TO strata_conversations;
+    conversations.read_changes TO strata_conversations;

@@ -102,8 +102,8 @@ CREATE TYPE conversations.log_place AS ("position" bigint, created_at timestampt
 CREATE TYPE conversations.log_row AS (
     entry bigint, app_id uuid, conversation_id uuid, "position" bigint, kind bigint, actor text, origin_connection bigint, origin_request bigint,
     message_id uuid, ordinal bigint, message_count bigint, operations jsonb, created_at timestamptz, user_id text,
-    -- Entry 0: nothing is left after this answer. Entry 2, kind 1: the conversation is not on the user's list now. Entry 3: the user takes part.
-    met_heads boolean,
+    -- Entry 0: the answer reaches the heads of all logs. Entry 2, kind 1: the conversation is not on the user's list now. Entry 3: the user takes part.
+    flag boolean,
     uncounted bigint, hidden bigint,
     -- Entry 3: the conversation is on the user's list.
     is_listed boolean,

@@ -80,18 +80,5 @@ extension StoreTests {
                 #expect(try calls.notices("dora").count == 1)
             }
         }
-
-        @Test("as the service of before deletes, the entries are written all the same")
-        func older() async throws {
-            try await CallsFixture.run { calls in
-                let id = try await calls.conversation(["ben"])
-                try await calls.patch(id, [remove("ben")])
-                let outcome = try await calls.text(
-                    "SELECT r.outcome FROM conversations.delete_conversation('\(calls.app)', 'ana', '\(id)', 'all_participants', false, NULL, NULL) r"
-                )
-                #expect(outcome == "ok")
-                #expect(try await log(calls, of: "ben") == [.conversationDeleted(id)])
-            }
-        }
     }
 }

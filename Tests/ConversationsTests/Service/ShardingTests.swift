@@ -118,7 +118,6 @@ import Testing
             ),
             ("get", call("conversations.get_conversation", "ben", "'\(id)'")),
             ("get a message", call("conversations.get_message", "cleo", "'\(messages[1])'")),
-            ("messages", call("conversations.list_messages", "ben", "'\(id)', 3, '\(messages[3])'")),
             ("a page of messages", call("conversations.list_messages_page", "ben", "'\(id)', 2, '\(messages[3])', 100000")),
             ("loaded messages", "SELECT * FROM conversations.messages_at('\(id)', ARRAY[3, 2, 1]::int8[])"),
             ("repair", "SELECT * FROM conversations.read_changes('\(id)', 0, 100, ARRAY['ana', 'ben'], 100000)"),
@@ -130,9 +129,9 @@ import Testing
                     '\#(app)', '\#(id)', 'ana', '[{"path":"u","set":[["u","3"]]},{"path":"t","delete":true}]', NULL, NULL, 100)
                 """#
             ), ("tree", "SELECT * FROM metadata.trees_within('\(app)', ARRAY['\(id)']::uuid[], ARRAY[NULL]::text[], 100000, 200000)"),
-            ("delete from devices", call("conversations.delete_conversation", "ben", "'\(id)', 'my_devices', false, NULL, NULL")),
-            ("leave", call("conversations.delete_conversation", "cleo", "'\(id)', 'my_devices', true, NULL, NULL")),
-            ("delete", call("conversations.delete_conversation", "ana", "'\(id)', 'all_participants', false, NULL, NULL")),
+            ("delete from devices", call("conversations.delete_conversation", "ben", "'\(id)', 'my_devices', false, NULL, NULL, NULL")),
+            ("leave", call("conversations.delete_conversation", "cleo", "'\(id)', 'my_devices', true, NULL, NULL, NULL")),
+            ("delete", call("conversations.delete_conversation", "ana", "'\(id)', 'all_participants', false, NULL, NULL, NULL")),
         ]
     }
 }

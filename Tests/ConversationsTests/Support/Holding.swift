@@ -92,7 +92,7 @@ extension CallsFixture {
     }
 
     func sqlDelete(_ id: ConversationID, by actor: String) -> String {
-        "conversations.delete_conversation('\(app)', '\(actor)', '\(id)', 'all_participants', false, NULL, NULL)"
+        "conversations.delete_conversation('\(app)', '\(actor)', '\(id)', 'all_participants', false, NULL, NULL, NULL)"
     }
 
     func sqlCreate(_ participants: [String], by actor: String, id: ConversationID, metadata: [String: String]? = nil) -> String {
