@@ -100,8 +100,8 @@ public actor PrivateRedis {
             ] + options.arguments
         let child = try await ChildProcess.start(
             Launch(
-                try Programs.findRedis("redis-server"), arguments: words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], deathSignal: .terminate,
-                output: .append(to: log)))
+                try Programs.findRedis("redis-server"), arguments: words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"],
+                deathSignal: .terminate, output: .append(to: log)))
         let ready = try await Readiness.poll(child, limit: .seconds(30)) { await isReady(port: port, pid: child.pid) }
         guard ready else {
             await child.stop(SIGKILL)

@@ -99,7 +99,8 @@ private struct RedisCluster {
 
     @discardableResult
     private func say(_ words: [String], to server: PrivateRedis) async throws -> String {
-        let exit = try await ChildProcess.run(Launch(try Programs.findRedis("redis-cli"), arguments: ["-h", server.host, "-p", "\(server.port)"] + words))
+        let arguments = ["-h", server.host, "-p", "\(server.port)"] + words
+        let exit = try await ChildProcess.run(Launch(try Programs.findRedis("redis-cli"), arguments: arguments))
         guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
         return exit.output
     }

@@ -90,7 +90,9 @@ struct ClientRecord {
     // MARK: Typing
 
     private mutating func typing(_ packet: ReceivedPacket) {
-        guard let typist = packet.data["sender"]["user_id"].string, let id = packet.objectID, let action = packet.data["action"].string else { return }
+        guard let typist = packet.data["sender"]["user_id"].string, let id = packet.objectID, let action = packet.data["action"].string else {
+            return
+        }
         note(action, of: typist, in: id)
     }
 
