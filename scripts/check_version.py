@@ -4,8 +4,8 @@
 
 1. The version of Strata has one source, `StrataVersion.current`. The newest section of CHANGELOG.md and the label of the image must name it.
 2. The version of the Client API has one source, the newest subprotocol of `WireVersion`. Both descriptions of the API must name it.
-3. The tested versions of PostgreSQL, Redis and Valkey have one source, `TestedVersions`. The documents must list them, and the images of
-   docker-compose.yml must be among them.
+3. The versions of PostgreSQL, Redis and Valkey have one source, `ServerVersions`. The documents must list those that are supported, README.md
+   also those that are tested, and the images of docker-compose.yml must be among these.
 
 Prints one line for each error and exits with 1 if there is any.
 """
@@ -30,22 +30,25 @@ def list_of(numbers):
 
 
 def check_servers():
-    """Errors in the places that name the tested versions of servers."""
-    with open("Services/Strata/Doctor/TestedVersions.swift", encoding="utf-8") as file:
-        found = re.findall(r'product: "(\w+)", majors: \[([\d, ]+)\]', file.read())
-    tested = {product: majors.split(", ") for product, majors in found}
+    """Errors in the places that name versions of servers."""
+    with open("Services/Strata/Doctor/ServerVersions.swift", encoding="utf-8") as file:
+        found = re.findall(r'product: "(\w+)", supported: \[([\d, ]+)\], tested: \[([\d, ]*)\]', file.read())
+    supported = {product: majors.split(", ") for product, majors, _ in found}
+    tested = {product: majors.split(", ") for product, _, majors in found if majors}
     errors = []
     for name in "README.md", "docs/operating.md", "CHANGELOG.md":
         with open(name, encoding="utf-8") as file:
             text = re.sub(r"\s+", " ", file.read())
-        wanted = [f"{product} {list_of(majors)}" for product, majors in tested.items()]
+        wanted = [f"{product} {list_of(majors)}" for product, majors in supported.items()]
+        if name == "README.md":
+            wanted += [f"tested on {product} {list_of(majors)}" for product, majors in tested.items()]
         errors += [f"{name}: must say {words}" for words in wanted if words not in text]
     for product in "PostgreSQL", "Redis":
         image = "postgres" if product == "PostgreSQL" else "redis"
         major = find("docker-compose.yml", rf"^    image: {image}:(\d+)")
-        if major not in tested[product]:
+        if major not in tested.get(product, []):
             errors.append(f"docker-compose.yml: {product} {major} is not tested")
-    return errors, "; ".join(f"{product} {list_of(majors)}" for product, majors in tested.items())
+    return errors, "; ".join(f"{product} {list_of(majors)}" for product, majors in supported.items())
 
 
 def main():

@@ -14,8 +14,8 @@ struct Doctor: Sendable {
 
     /// Performs all checks, in the order in which they are shown.
     func examine() async -> [DoctorCheck] {
-        let postgres = ServerCheck(subject: "PostgreSQL", tested: [.postgres], package: "postgresql")
-        let redis = ServerCheck(subject: "Redis", tested: [.redis, .valkey], package: "redis-server")
+        let postgres = ServerCheck(subject: "PostgreSQL", products: [.postgres], package: "postgresql")
+        let redis = ServerCheck(subject: "Redis", products: [.redis, .valkey], package: "redis-server")
         var checks = [
             await postgres.examine { try Programs.findPostgres("postgres") },
             await program("psql", find: { try Programs.findPostgres("psql") }, atLeast: 15, package: "postgresql-client"),

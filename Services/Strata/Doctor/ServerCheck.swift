@@ -3,8 +3,8 @@
 /// The check of PostgreSQL or Redis: the version, the versions that are tested, and the newer version that apt knows.
 struct ServerCheck: Sendable {
     let subject: String
-    /// The products that serve as this server. One whose name is in the output of `--version` applies; the first, if none is.
-    let tested: [TestedVersions]
+    /// The products that serve as this server. The one whose name is in the output of `--version` applies; the first, if none is.
+    let products: [ServerVersions]
     /// The package to install if there is no server.
     let package: String
 
@@ -18,13 +18,14 @@ struct ServerCheck: Sendable {
 
     /// Judges a server by its version and the update of its package.
     func judge(_ found: InstalledProgram, update: PackageUpdate) -> DoctorCheck {
-        let product = tested.first { found.output.contains($0.product) } ?? tested[0]
-        guard found.version.major >= product.majors[0] else { return found.isTooOld(subject, minimum: product.majors[0]) }
+        let product = products.first { found.output.contains($0.product) } ?? products[0]
+        let oldest = product.supported.first ?? 0
+        guard found.version.major >= oldest else { return found.isTooOld(subject, minimum: oldest) }
         let name = product.product == subject ? "" : product.product + " "
-        var finding = "\(name)\(found.version.text), \(found.path); tested with \(product.text)"
+        var finding = "\(name)\(found.version.text), \(found.path); \(product.summary)"
         var remedies: [String] = []
-        if !product.majors.contains(found.version.major) {
-            finding += ", not with \(found.version.major)"
+        if !product.tested.contains(found.version.major) {
+            if !product.tested.isEmpty { finding += ", not with \(found.version.major)" }
             remedies.append("Use a version that is tested.")
         }
         switch update {
