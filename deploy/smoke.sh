@@ -96,7 +96,7 @@ keep_logs() {
 
 # What explains a failure of the load, while the database is there.
 keep_evidence() {
-    compose run --rm --no-deps -T --entrypoint tar soak -cz -C /var/lib/strata/journal . >"$log/journal.tar.gz"
+    docker cp "$PROJECT-soak:/var/lib/strata/journal" "$log" && gzip "$log"/journal/*
     compose exec -T postgres pg_dump -U strata strata | gzip >"$log/database.sql.gz"
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import StrataCommand
 
 extension ReceivedPacket {
     /// The packet in one line, without the contents of messages.
@@ -12,7 +13,7 @@ extension ReceivedPacket {
             "noted after \(delay.seconds * 1000 + delay.attoseconds / 1_000_000_000_000_000) ms:", type,
         ]
         words += [operation, objectType, objectID].compactMap(\.self)
-        if let conversation = body["conversation"]["id"].string { words.append("in \(conversation)") }
+        if objectType != "Conversation", let conversation = conversationID { words.append("in \(conversation)") }
         if let position = body["position"].int { words.append("position \(position)") }
         if type == "response" {
             words.append("\(body["method"].string ?? "") \(requestID ?? "") success \(body["success"].bool.map(String.init) ?? "-")")
