@@ -42,7 +42,7 @@ extension EndToEnd {
             try await ben.until("sees one part") { Self.shown(try await $0.message(id)) == ["all"] }
             try await ana.isIdle()
             #expect(Self.shown(try await ana.client.message(id)) == ["all"])
-            #expect(await ana.client.currentDiskUtilization == 0)
+            try await ana.diskIsEmpty()
         }
     }
 }

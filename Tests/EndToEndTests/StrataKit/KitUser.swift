@@ -67,6 +67,13 @@ struct KitUser: Sendable {
         }
     }
 
+    /// Waits until no content is on the device. A file is removed after the change that no longer needs it, and the removal has no event.
+    func diskIsEmpty() async throws {
+        try await within("\(name): the content leaves the disk") { [client] in
+            while await client.currentDiskUtilization > 0 { await Task.yield() }
+        }
+    }
+
     /// The texts of a conversation on this device, in order.
     func texts(in conversation: ConversationID) async throws -> [String] {
         try await client.messages(in: conversation).map { $0.parts.first?.text ?? "" }
