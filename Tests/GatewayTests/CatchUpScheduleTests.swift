@@ -61,6 +61,15 @@ struct CatchUpScheduleTests {
         #expect(words(schedule.ended(present, at: moment) { _ in false }) == ["caught up", "owes", "run 3", "answer", "typing"])
     }
 
+    @Test("a failed replay leaves the conversations that it had joined, and waits for the client to ask again")
+    func failedReplay() {
+        var schedule = live()
+        _ = schedule.replay(from: Fixture.time(1), at: moment)
+        schedule.willEnd(.failed(.unavailable))
+        #expect(words(schedule.ended(.failed(.unavailable), at: moment) { _ in true }) == ["leave", "answer", "close unless replayed"])
+        #expect(words(schedule.retry(at: moment) { _ in false }) == ["opening begins", "run 3"])
+    }
+
     @Test("conversations whose joining failed are joined again, and those that cannot be shown are looked at again")
     func again() {
         var schedule = live()

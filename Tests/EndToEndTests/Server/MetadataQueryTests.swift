@@ -5,6 +5,7 @@ import LocalServers
 import ProtocolClient
 import StrataCommand
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {
@@ -141,7 +142,7 @@ extension EndToEnd {
             #expect(try await commands.run("add", "metadata.more", fails: true).complaints.contains("16 indexes"))
         }
 
-        @Test("an index whose building instances are killed is finished by those that come after them")
+        @Test("an index whose building instances are killed is finished by those that come after them", .long)
         func killed() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let app = try await cluster.app()

@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {
@@ -12,7 +13,7 @@ extension EndToEnd {
     struct WebhookTests {
         @Test(
             "are administered, told of every event in every version, signed, repeated by hand, and kept while their receivers fail",
-            .timeLimit(.minutes(5)))
+            .timeLimit(.minutes(5)), .long)
         func everything() async throws {
             try await WebhookScene.with { scene in
                 try await administration(scene)
