@@ -11,7 +11,7 @@ ARGS ?=
 
 help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
-	@echo "make test    the same set-up, then check-api and the tests of the short tier, at most 15 minutes after the build"
+	@echo "make test    the same set-up, then the tests of the short tier, about 15 minutes after the build"
 	@echo "make test-long   check-api and all tests, with all seeds of simulations and all faults: before a release"
 	@echo "make test-unit   only the tests that need no servers, for the inner loop"
 	@echo "make fault-test   only the faults under load: processes, Redis and PostgreSQL killed, stopped and hanging"
@@ -37,7 +37,6 @@ run: build
 
 test: setup
 	@scripts/build.sh debug --build-tests
-	@$(if $(ARGS),,scripts/check-api.sh)
 	@scripts/test.sh $(ARGS)
 
 test-long: setup
