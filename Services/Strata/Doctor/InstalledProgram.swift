@@ -7,7 +7,7 @@ import LocalServers
 struct InstalledProgram: Sendable {
     /// The reason why a program cannot be used.
     enum Fault: Error, Equatable {
-        /// It is neither in `PATH` nor in a usual directory.
+        /// The program is neither in `PATH` nor in a usual directory.
         case missing
         /// `--version` fails, or prints no version.
         case silent(path: String)

@@ -6,7 +6,7 @@ struct ServerVersions: Equatable, Sendable {
     let product: String
     /// The supported versions, ascending.
     let supported: [Int]
-    /// Those on which `scripts/test-versions.sh` has passed: by every change, or before a release.
+    /// The major versions on which `scripts/test-versions.sh` has passed.
     let tested: [Int]
 
     static let postgres = ServerVersions(product: "PostgreSQL", supported: [15, 16, 17, 18], tested: [15, 17])

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A record of connections, requests and packets that explains a failure afterwards: one line for each, with its time in UTC.
 ///
-/// It is bounded: a file that is full becomes `<name>.old.log`, and replaces the file that had this name.
+/// The size is bounded: a full file becomes `<name>.old.log` and replaces the file of that name.
 final class Journal: Sendable {
     private struct State {
         var handle: FileHandle
