@@ -78,7 +78,14 @@ package struct PacketLedger: Sendable {
         if isInTurn, let timestamp = packet.timestamp { lastTimestamp = timestamp }
         // The server's own timer started later than the handshake. Earlier packets answer a request.
         if case .waiting(let since) = opening { opening = packet.receivedAt - since >= Self.silence ? .mayRepeat : .settled }
-        if packet.type == "response", packet.body["method"].string == "Event.replay" { replayAnswered(packet.body["success"].bool == true) }
+        if packet.type == "response" {
+            switch packet.body["method"].string {
+            case "Event.replay": replayAnswered(packet.body["success"].bool == true)
+            // A client that asks for its counter has asked for no replay.
+            case "Counter.read": opening = .settled
+            default: break
+            }
+        }
         if packet.isChange("delete", of: "Conversation"), let conversation = packet.objectID { forget(conversation) }
         guard let position = packet.body["position"].int, let conversation = packet.conversationID else { return isInTurn ? .new : .fault }
         return note(packet, conversation: conversation, position: position)

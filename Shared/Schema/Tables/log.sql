@@ -34,7 +34,7 @@ CREATE TABLE conversations.change (
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX change_by_time ON conversations.change (created_at);
 
--- Takes what no week's partition takes. Empty unless nobody has made partitions for weeks.
+-- The rows that fit no week's partition. Empty, unless partitions were not made for weeks.
 CREATE TABLE conversations.change_rest PARTITION OF conversations.change DEFAULT;
 
 -- The partitions of this week and the next two. conversations.maintain_partitions makes the later ones.

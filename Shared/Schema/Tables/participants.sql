@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Participants of conversations, present and former.
 
--- The present participants of a conversation, sorted, in one row. Written only when somebody joins or leaves.
+-- The present participants of a conversation, sorted, in one row. Written only when a user joins or leaves.
 CREATE TABLE conversations.roster (
     conversation_id uuid PRIMARY KEY,
     user_ids        text[] COLLATE "C" NOT NULL

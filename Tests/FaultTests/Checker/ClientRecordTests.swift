@@ -35,8 +35,8 @@ struct ClientRecordTests {
         ]
     }
 
-    private func answer(_ isSuccess: Bool) -> JSONValue {
-        ["type": "response", "body": ["method": "Event.replay", "success": .bool(isSuccess)]]
+    private func answer(_ isSuccess: Bool, to method: String = "Event.replay") -> JSONValue {
+        ["type": "response", "body": ["method": .string(method), "success": .bool(isSuccess)]]
     }
 
     /// The violations of order that the checker finds, apart from what the client should hold at the end.
@@ -85,9 +85,9 @@ struct ClientRecordTests {
         #expect(violations(record(packets)).count == 3)
     }
 
-    @Test("a repetition after the answer is a violation")
-    func repetitionAfterAnswer() {
-        let packets = [(2.5, change(1111)), (2.6, answer(true)), (2.7, change(1110))]
+    @Test("a repetition after the answer is a violation", arguments: ["Event.replay", "Counter.read"])
+    func repetitionAfterAnswer(to method: String) {
+        let packets = [(2.5, change(1111)), (2.6, answer(true, to: method)), (2.7, change(1110))]
         #expect(violations(record(packets)).map(\.kind) == [.reordered, .protocolBroken])
     }
 }
