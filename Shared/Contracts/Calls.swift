@@ -69,7 +69,6 @@ extension Failure {
 
 /// What answers the calls of one feature.
 public protocol CallHandler: Sendable {
-    /// Adds the calls it answers.
     func register(on router: inout CallRouter)
 }
 

@@ -119,8 +119,6 @@ public enum ConversationsAPI {
 
 /// What the `conversations` service answers about announcements, rich content and devices.
 public enum AccountAPI {
-    /// Sends to up to 100,000 users, each once; an id in use is a repetition and changes nothing.
-    public static let sendAnnouncement = Endpoint<ProtoSendAnnouncementRequest, ProtoSendAnnouncementResponse>(60)
     /// An announcement as one recipient sees it; `not_found` for all other users, and once the recipient has removed it (docs/conformance.md §9).
     public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61, effect: .read)
     /// A page of what was announced to a user, at most 1000, newest first; one removed meanwhile still serves as a cursor.
@@ -183,8 +181,8 @@ public enum UsersAPI {
     public static let endSessions = Endpoint<ProtoEndSessionsRequest, ProtoEndSessionsResponse>(283)
     /// Settings of an app. A shorter life of sessions shortens those that there are.
     public static let patchApp = Endpoint<ProtoPatchAppRequest, ProtoEmpty>(284)
-    /// Sends an announcement as ``AccountAPI/sendAnnouncement`` does. The same request with the same id is answered as the first time; `id_in_use` for
-    /// another request.
+    /// Sends an announcement to up to 100,000 users, each once. The same request with the same id is answered as the first time; `id_in_use` for another
+    /// request.
     public static let announce = Endpoint<ProtoAnnounceRequest, ProtoAnnounceResponse>(285)
     /// Hands a push to the webhooks that take pushes, for each of up to 1000 users; `invalid_operation` if there is no such webhook. Not repeated: devices
     /// would be told twice.

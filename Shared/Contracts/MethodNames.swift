@@ -54,7 +54,6 @@ extension RPCMethod {
         UsersAPI.notify.method: "notify",
         UsersAPI.badge.method: "badge",
         UsersAPI.erase.method: "eraseUser",
-        AccountAPI.sendAnnouncement.method: "sendAnnouncement",
         AccountAPI.getAnnouncement.method: "getAnnouncement",
         AccountAPI.listAnnouncements.method: "listAnnouncements",
         AccountAPI.giveAnnouncementReceipt.method: "giveAnnouncementReceipt",

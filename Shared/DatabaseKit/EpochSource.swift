@@ -77,9 +77,7 @@ public final class EpochSource: Service {
     }
 }
 
-/// The columns of ``CheckEpoch``.
 package struct EpochCheckColumns: ColumnSet {
-    /// The epoch.
     package let epoch: Column<String>
     /// How far the write-ahead log reaches; null if the role may not know.
     package let reached: Column<Int64>
@@ -91,7 +89,6 @@ package struct EpochCheckColumns: ColumnSet {
     }
 }
 
-/// The epoch of the database.
 package struct CheckEpoch: PostgresQuery {
     /// The one that this process knows; nil: none.
     package let epoch: String?
@@ -100,7 +97,6 @@ package struct CheckEpoch: PostgresQuery {
 
     package typealias Columns = EpochCheckColumns
 
-    /// The statement.
     package static let statement = Statement(
         "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)", isIdempotent: true)
 

@@ -71,7 +71,6 @@ public final class RecordedApps: Service {
     }
 }
 
-/// The columns of ``ReadRecordedApps``.
 package struct RecordedAppsColumns: ColumnSet {
     let app: Column<UUID>
 
@@ -84,7 +83,6 @@ package struct RecordedAppsColumns: ColumnSet {
 package struct ReadRecordedApps: PostgresQuery {
     package typealias Columns = RecordedAppsColumns
 
-    /// The statement.
     package static let statement = Statement("webhooks.recorded_apps", sql: "SELECT app_id FROM webhooks.recorded_apps()", isIdempotent: true)
 
     /// None.

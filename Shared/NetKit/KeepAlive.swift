@@ -7,7 +7,6 @@
 public struct KeepAlive: Sendable {
     /// What to do at a tick.
     public enum Action: Equatable, Sendable {
-        /// Nothing.
         case none
         /// Ask the peer, unless it owes an answer already.
         case ping

@@ -6,7 +6,6 @@ import NetKit
 
 /// What the module counts.
 struct RedisMetrics: Sendable {
-    /// Commands issued.
     let commands = Counter(label: "strata_redis_commands_total")
     /// Commands that failed, for whatever reason.
     let failures = Counter(label: "strata_redis_command_failures_total")

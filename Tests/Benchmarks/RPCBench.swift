@@ -129,7 +129,6 @@ private final class Child {
         try process.run()
     }
 
-    /// The next line of output.
     func line() throws -> String {
         while true {
             if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {

@@ -74,7 +74,6 @@ enum WireBench {
 }
 
 extension WireBench {
-    /// The objects that are timed.
     private struct Sample {
         let reader = UserID(trusted: "ben")
         let message: Message

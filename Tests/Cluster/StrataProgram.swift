@@ -8,7 +8,6 @@ import TestSupport
 package struct StrataProgram: Sendable {
     /// How a call ended.
     package struct Exit: Sendable {
-        /// Its status.
         package let status: Int32
         /// What it wrote to standard output.
         package let output: String
@@ -19,7 +18,6 @@ package struct StrataProgram: Sendable {
     /// Where it is called, a directory of its own. There is no home in it before a call makes one.
     package let directory: String
 
-    /// - Parameter name: of the directory.
     package init(_ name: String = "command") throws { directory = try TestDirectory.make(name) }
 
     /// Runs it to its end.

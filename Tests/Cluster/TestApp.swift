@@ -26,7 +26,6 @@ package struct TestApp: Sendable {
 
     package var id: String { LayerID.app.text(app.id) }
 
-    /// Signs a user in.
     package func signIn(_ user: String, via gateway: Int = 0, version: ProtocolVersion = .v3) async throws -> TestUser {
         let client = system.client(gateway, version)
         let nonce = try await client.nonce(deadline: Waiting.deadline)
@@ -42,7 +41,6 @@ package struct TestApp: Sendable {
         return result
     }
 
-    /// A signed identity token.
     package func identityToken(_ user: String, nonce: String, signedWith key: String? = nil) async throws -> String {
         try await IdentityToken(provider: app.providerID, key: app.keyID, user: user, nonce: nonce, displayName: user.capitalized)
             .signed(with: key ?? privateKey)

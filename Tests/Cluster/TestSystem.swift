@@ -16,7 +16,6 @@ package protocol TestSystem: Sendable {
 extension TestSystem {
     package func client(_ gateway: Int = 0) -> ProtocolClient { client(gateway, .v3) }
 
-    /// A new app.
     package func app() async throws -> TestApp {
         let key = try await TestApp.key.value
         let app = try NewApp(name: "Test", publicKeyFile: key.publicKeyFile)

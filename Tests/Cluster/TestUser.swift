@@ -3,7 +3,6 @@
 import Foundation
 package import ProtocolClient
 
-/// A user with a session.
 package struct TestUser: Sendable {
     package let app: TestApp
     package let user: String
@@ -62,7 +61,6 @@ package struct TestUser: Sendable {
         return id
     }
 
-    /// Patches a conversation.
     package func patch(_ conversation: Conversation, _ operations: JSONValue..., fileID: String = #fileID, line: Int = #line) async throws {
         try await does("PATCH", conversation.path, .array(operations), fileID: fileID, line: line)
     }
@@ -98,7 +96,6 @@ package struct Conversation: Sendable, Hashable {
     package static func newID() -> String { "layer:///conversations/\(UUID().uuidString.lowercased())" }
 }
 
-/// A patch operation.
 package func set(_ property: String, _ value: JSONValue) -> JSONValue { ["operation": "set", "property": .string(property), "value": value] }
 package func delete(_ property: String) -> JSONValue { ["operation": "delete", "property": .string(property)] }
 package func add(_ user: TestUser) -> JSONValue { ["operation": "add", "property": "participants", "id": .string(user.identity)] }

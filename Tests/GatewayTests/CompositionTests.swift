@@ -16,7 +16,6 @@ struct CompositionTests {
         func next() -> Position { Position(position.wrappingAdd(1, ordering: .relaxed).newValue) }
     }
 
-    /// Counts the answers of services.
     private final class CountedAnswers: CallAnswers {
         private let received = Atomic<Int>(0)
         var count: Int { received.load(ordering: .relaxed) }

@@ -85,7 +85,6 @@ struct EpochTests {
         await harness.loop.run()
     }
 
-    /// A publication of Redis.
     private func hear(_ change: Change, epoch: String, _ harness: GatewayHarness) async throws {
         let payload = try ConversationPublication.change(change).encoded(epoch: epoch)
         try await harness.onLoop {
@@ -149,7 +148,6 @@ struct EpochTests {
         }
     }
 
-    /// Asks for heads, and has the answer heard.
     private func askForHeads(_ harness: GatewayHarness) async throws {
         try await harness.onLoop { $0.fanOut.fetchHeads() }
         try await harness.until { !$0.fanOut.heads.reconciler.isAsking }

@@ -23,16 +23,12 @@ final class FakeConversations: Sendable {
         var created: @Sendable () async -> Void = {}
         /// Views are not answered before this returns.
         var views: @Sendable () async -> Void = {}
-        /// The log of a conversation.
         var changes: @Sendable (ConversationID) -> [Change] = { _ in [] }
         /// A status is set or asked for; it is set or read when this begins, and answered when this returns.
         var presence: @Sendable (PresenceCall) async -> Void = { _ in }
-        /// The statuses of users.
         var statuses: [String: String] = [:]
-        /// The leaves of its tree, and of how many bytes they are.
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
         var baselines = 0
-        /// The last question for a baseline.
         var asked: ProtoBaselineRequest?
         var pages = 0
         /// How many logs each page was read from, and how many changes it was to have at most.

@@ -224,7 +224,6 @@ struct TestSocket: Sendable {
     }
 }
 
-/// A change log in memory.
 final class FakeLog: ChangeSource {
     struct State {
         var changes: [Change] = []

@@ -251,7 +251,6 @@ struct ReplayPlanTests {
         #expect(participants(told: plan, last) == Told(added: [cleo], removed: [cleo.userID]))
     }
 
-    /// A change of participants, as it is told.
     private struct Told: Equatable {
         var added: [BasicIdentity] = []
         var removed: [UserID] = []

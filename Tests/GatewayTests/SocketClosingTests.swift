@@ -10,7 +10,6 @@ import Testing
 
 @Suite("the end of a socket", .timeLimit(.minutes(3)))
 struct SocketClosingTests {
-    /// A socket that reads bytes.
     private func socket(_ harness: GatewayHarness) async throws -> TestSocket {
         let socket = try await harness.socket(of: Fixture.ana, at: 0)
         try await harness.onLoop { _ in
@@ -70,7 +69,6 @@ struct SocketClosingTests {
         #expect(test.channel.isActive)
     }
 
-    /// A masked text frame.
     private static func text(_ text: String) -> ByteBuffer {
         var frame = ByteBuffer(bytes: [0x81])
         if text.utf8.count < 126 {

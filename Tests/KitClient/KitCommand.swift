@@ -7,7 +7,6 @@ package struct KitClientSettings: Codable, Sendable {
 
     /// As StrataKit takes it.
     package var app: String
-    /// The address of the server.
     package var server: String
     /// Where its store is.
     package var folder: String

@@ -68,7 +68,6 @@ func startClient(_ ports: [Int], _ change: (inout RPCClientConfiguration) -> Voi
     return Running(RPCClient(configuration: configuration, eventLoopGroup: loops, logger: quiet))
 }
 
-/// One server, one client.
 func withPair(
     server: (inout RPCServerConfiguration) -> Void = { _ in }, client: (inout RPCClientConfiguration) -> Void = { _ in },
     handler: @escaping TestHandler = echo, _ body: (RPCClient) async throws -> Void

@@ -9,7 +9,6 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct TLSTests {
-    /// A certificate that signs itself, and its key.
     private static func identity(_ name: String) throws -> (NIOSSLCertificate, NIOSSLPrivateKey) {
         let identity = try TestIdentity(names: [name])
         return (

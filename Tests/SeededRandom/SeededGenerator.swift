@@ -18,7 +18,6 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     /// True so often in a hundred.
     package mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 
-    /// A number of this range.
     package mutating func int(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 
     /// One of these, of which there is at least one.

@@ -42,7 +42,6 @@ private struct GreetingHandler: CallHandler {
     }
 }
 
-/// The service.
 private final class GreetingService: StrataService {
     static let name = "greeting"
 

@@ -14,13 +14,10 @@ import Schema
 /// `STRATA_RECORD_STATEMENTS=1 scripts/test.sh --filter PreviousReleaseTests`. There is no file before the first release: then only the present statements
 /// are prepared.
 public struct PreviousRelease {
-    /// A line of the record.
     private struct Line: Codable {
-        /// The schema of the release.
         struct Schema: Codable {
             let functionsRevision: Int
             let functionsChecksum: String
-            /// The checksums of the steps by their versions.
             let steps: [String: String]
         }
 
@@ -41,7 +38,6 @@ public struct PreviousRelease {
     let service: String
     /// All statements of the present executable.
     let statements: [Statement]
-    /// The directories with their declarations.
     let sources: [String]
     /// The role that the executable signs in as; nil: the owner of the database.
     let role: String?

@@ -16,7 +16,6 @@ struct HookDatabase: Sendable {
     let store: HookStore
     private let url: String
     private let admin: PostgresPool
-    /// One connection.
     private let gate: PostgresPool
     let app = AppID(rawValue: UUID())
 

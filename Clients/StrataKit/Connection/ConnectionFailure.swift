@@ -11,7 +11,6 @@ struct ConnectionFailure: Error, Hashable, Sendable {
         case later(Duration?)
     }
 
-    /// What helps.
     enum Remedy: Hashable, Sendable {
         case reconnect(Return)
         /// The user must sign in; the nonce is to be signed, if the server has sent one.
@@ -21,7 +20,6 @@ struct ConnectionFailure: Error, Hashable, Sendable {
     }
 
     let remedy: Remedy
-    /// The error for the app.
     let error: StrataError
 
     init(_ remedy: Remedy, _ error: StrataError) {
@@ -39,7 +37,6 @@ struct ConnectionFailure: Error, Hashable, Sendable {
 }
 
 extension ConnectionFailure {
-    /// An open socket has ended.
     init(_ closure: SocketClosure) {
         let words = closure.reason.map { $0.isEmpty ? "" : ": \($0)" } ?? ""
         guard let code = closure.code else {
@@ -57,7 +54,6 @@ extension ConnectionFailure {
         }
     }
 
-    /// A socket could not be opened.
     init(opening error: any Error) {
         guard let error = error as? ProtocolClientError else {
             self.init(.reconnect(.now), .network("the server could not be reached: \(error)", underlying: error))

@@ -9,7 +9,6 @@ struct ConnectionMachine: Sendable {
     /// The number of a socket. Each attempt to open a socket has its own.
     typealias SocketNumber = Int
 
-    /// What happens.
     enum Event: Sendable {
         /// The app wants to be connected, or the user has signed in again.
         case start
@@ -44,11 +43,9 @@ struct ConnectionMachine: Sendable {
         case open(Connection)
     }
 
-    /// An open connection.
     struct Connection: Hashable, Sendable {
         let socket: SocketNumber
         let since: Instant
-        /// The attempt that opened it.
         let attempt: Int
         var heardAt: Instant
         /// When a heartbeat was sent that was not answered yet.

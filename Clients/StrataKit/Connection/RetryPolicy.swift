@@ -36,7 +36,6 @@ enum RequestFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// The error for the app.
     var error: StrataError {
         switch self {
         case .transient(let error, _), .permanent(let error, _): error
@@ -61,7 +60,6 @@ extension StrataError {
 struct RetryPolicy: Hashable, Sendable {
     /// The upper bound of the wait after the first try; it doubles with each further one.
     var first = Duration.seconds(1)
-    /// The longest wait.
     var longest = Duration.seconds(60)
     /// The number of tries after which the request has failed.
     var tries = 20

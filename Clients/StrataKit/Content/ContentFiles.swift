@@ -57,7 +57,6 @@ struct PartialFile: Sendable {
         }
     }
 
-    /// Writes at an offset.
     func write(_ data: Data, at offset: Int) async throws {
         try await Self.work("be written") {
             try handle.seek(toOffset: UInt64(offset))
@@ -68,7 +67,6 @@ struct PartialFile: Sendable {
     /// Shortens the file to its first bytes.
     func truncate(to size: Int) async throws { try await Self.work("be written") { try handle.truncate(atOffset: UInt64(size)) } }
 
-    /// Closes the file.
     func close() async throws { try await Self.work("be closed") { try handle.close() } }
 
     private static func work<Value: Sendable>(_ what: String, _ body: @escaping @Sendable () throws -> Value) async throws -> Value {

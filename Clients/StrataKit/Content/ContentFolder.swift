@@ -8,7 +8,6 @@ import StrataModel
 /// A file is written under a name that ends in `.part`. It gets its final name when it is complete and on the disk. So a file with a final name is always
 /// complete, even if the process was killed.
 struct ContentFolder: Hashable, Sendable {
-    /// Where the folder is.
     let url: URL
 
     /// Creates the folder if there is none.
@@ -33,7 +32,6 @@ struct ContentFolder: Hashable, Sendable {
 
     // MARK: Names
 
-    /// The file of downloaded content.
     static func name(of content: ContentID, mimeType: String) -> String { "\(content).\(MIMEType.fileExtension(mimeType))" }
 
     /// The file of a part that was sent from this device. The part keeps it after the upload.
@@ -41,7 +39,6 @@ struct ContentFolder: Hashable, Sendable {
         "upload-\(part.uuidString.lowercased()).\(MIMEType.fileExtension(mimeType))"
     }
 
-    /// The location of a file.
     func file(_ name: String) -> URL { url.appendingPathComponent(name, isDirectory: false) }
 
     /// The location of an incomplete download.

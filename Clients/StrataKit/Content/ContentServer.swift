@@ -6,7 +6,6 @@ import StrataModel
 /// The URLs of content on the server.
 struct ContentLocation: Hashable, Sendable {
     let id: ContentID
-    /// Bytes.
     let size: Int
     /// Only the answer to the announcement of an upload has this URL.
     let uploadURL: String?
@@ -35,7 +34,6 @@ protocol ContentServer: Sendable {
     ) async throws -> DownloadEnd
 }
 
-/// The end of a download that did not fail.
 enum DownloadEnd: Hashable, Sendable {
     /// All bytes of the content have arrived.
     case complete

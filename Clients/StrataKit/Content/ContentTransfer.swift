@@ -4,18 +4,15 @@ import StrataModel
 
 /// Content that is to be uploaded, from a file in the ``ContentFolder``.
 struct ContentUpload: Hashable, Sendable {
-    /// The part it belongs to.
     let part: UUID
     /// The name by which the server recognizes a repeated upload.
     let name: UUID
     /// The name of the file; see ``ContentFolder/stage(_:id:)``.
     let file: String
     let mimeType: String
-    /// Bytes.
     let size: Int
 }
 
-/// Content that is to be downloaded.
 struct ContentDownload: Hashable, Sendable {
     let id: ContentID
     let mimeType: String
@@ -27,7 +24,6 @@ struct ContentDownload: Hashable, Sendable {
     var expires: Date?
 }
 
-/// One try of one transfer.
 struct ContentTransfer: Sendable {
     let server: any ContentServer
     let folder: ContentFolder
@@ -73,7 +69,6 @@ struct ContentTransfer: Sendable {
         return name
     }
 
-    /// The state of a file.
     private struct Place {
         let file: PartialFile
         var size: Int

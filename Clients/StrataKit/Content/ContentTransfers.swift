@@ -3,11 +3,9 @@ import Foundation
 import StrataModel
 import Synchronization
 
-/// What happens to transfers.
 enum ContentTransferEvent: Sendable {
     /// A transfer was added. It may have to wait for others.
     case began(TransferID, TransferProgress)
-    /// A transfer has ended.
     case ended(TransferID, Result)
     /// Transfers wait until a user has signed in.
     case signInNeeded(nonce: String?)
@@ -125,13 +123,11 @@ actor ContentTransfers {
     /// The progress of a transfer. Nil if there is none.
     func progress(of id: TransferID) -> TransferProgress? { jobs[id]?.progress }
 
-    /// Ends a transfer.
     func cancel(_ id: TransferID) { performActions(queue.cancel(id)) }
 
     /// Tells whether there is a connection.
     func connectionChanged(isConnected: Bool) { performActions(queue.connectionChanged(isConnected: isConnected)) }
 
-    /// A user has signed in.
     func signedIn() { performActions(queue.signedIn()) }
 
     // MARK: Running

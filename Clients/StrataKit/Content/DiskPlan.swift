@@ -2,10 +2,8 @@
 
 /// Which files of content are deleted when they take too much of the disk.
 struct DiskPlan: Hashable, Sendable {
-    /// One file of content.
     struct File: Hashable, Sendable {
         let name: String
-        /// Bytes.
         let size: Int
         /// When its content was last read, in microseconds since 1970.
         let usedAt: Int64

@@ -28,7 +28,6 @@ enum MIMEType {
         return isDerivable && parts[1].utf8.count <= 8 ? String(parts[1]) : "bin"
     }
 
-    /// The extensions that differ from the subtype.
     private static let extensions = [
         "application/gzip": "gz", "application/javascript": "js", "application/msword": "doc", "application/octet-stream": "bin",
         "application/vnd.ms-excel": "xls", "application/vnd.ms-powerpoint": "ppt",

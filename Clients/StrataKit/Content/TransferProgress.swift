@@ -16,7 +16,6 @@ public final class TransferProgress: Sendable {
         case conversations
     }
 
-    /// A request of the app.
     enum Request: Sendable, Hashable { case cancel, pause, resume }
 
     private struct State {

@@ -128,7 +128,6 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    /// A started transfer has succeeded.
     mutating func succeeded(_ id: TransferID) -> [Action] {
         guard case .running = transfers[id]?.state else { return [] }
         release(id)
@@ -203,7 +202,6 @@ struct TransferQueue: Sendable {
         return []
     }
 
-    /// A paused transfer goes on.
     mutating func resume(_ id: TransferID) -> [Action] {
         guard let transfer = transfers[id] else { return [] }
         switch transfer.state {
@@ -244,7 +242,6 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    /// A user has signed in.
     mutating func signedIn() -> [Action] {
         needsSignIn = false
         return startNext()

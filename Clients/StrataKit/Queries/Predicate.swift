@@ -66,7 +66,6 @@ extension Query.Predicate.Node {
         }
     }
 
-    /// The depth of its nested combinations.
     var depth: Int {
         switch self {
         case .comparison: 0

@@ -5,7 +5,6 @@ import GRDB
 /// A query as SQL, with all values bound as arguments.
 struct CompiledQuery<Element: Queryable> {
     private let source = Element.querySource
-    /// The condition on the objects.
     let condition: SQL
     /// The keys of the order. The last one is the id.
     let order: [(expression: SQL, isAscending: Bool)]
@@ -60,7 +59,6 @@ struct CompiledQuery<Element: Queryable> {
 ///
 /// A comparison with a property that has no value may come out as NULL, which counts as false: AND and OR keep that, and NOT is `IS NOT TRUE`.
 struct QueryCompiler {
-    /// The signed-in user.
     let me: UserID
     /// The present id of a conversation.
     let resolve: (ConversationID) throws -> ConversationID

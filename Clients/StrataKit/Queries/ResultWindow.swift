@@ -7,7 +7,6 @@ struct ResultWindow: Hashable, Sendable {
     /// Whether the window shows the last objects instead of the first.
     let isAtEnd: Bool
 
-    /// All objects.
     static let unlimited = ResultWindow(length: nil, isAtEnd: false)
 
     private init(length: Int?, isAtEnd: Bool) {

@@ -27,7 +27,6 @@ extension StoreReader {
             }
     }
 
-    /// The messages of these records. The records have no parts.
     func messages(_ records: [MessageRecord]) throws -> [Message] {
         let parts = try partRecords(of: records.map(\.id.rawValue))
         let identities = try identities(of: Set(records.compactMap(\.sender)))
@@ -38,7 +37,6 @@ extension StoreReader {
         }
     }
 
-    /// The announcements of these records. The records have no parts.
     func announcements(_ records: [AnnouncementRecord]) throws -> [Announcement] {
         let parts = try partRecords(of: records.map(\.id.rawValue))
         let identities = try identities(of: Set(records.compactMap(\.sender)))
@@ -49,7 +47,6 @@ extension StoreReader {
         }
     }
 
-    /// A part of a message.
     func messagePart(_ row: Row) -> MessagePart {
         part(Self.partRecord(row), index: row["idx"], of: MessageID(rawValue: row["message"]))
     }

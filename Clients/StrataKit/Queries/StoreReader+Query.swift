@@ -88,7 +88,6 @@ extension StoreReader {
     }
 }
 
-/// An object, and the revision of it that was read.
 struct ReadObject<Element: Queryable>: Sendable {
     var object: Element
     /// Nil for kinds of objects that have none.

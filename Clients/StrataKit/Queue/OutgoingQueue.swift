@@ -37,7 +37,6 @@ struct OutgoingQueue: Sendable {
     var ofTheUser: [QueuedOperation] { withoutConversation.compactMap { operations[$0] } }
     /// The sequence of a conversation's oldest operation.
     func firstSequence(in conversation: ConversationID) -> Int64? { byConversation[conversation]?.first }
-    /// The conversations that have operations.
     var conversations: Dictionary<ConversationID, [Int64]>.Keys { byConversation.keys }
     /// The files that must still be uploaded, or that belong to unconfirmed operations.
     var files: Set<String> { Set(operations.values.flatMap { $0.change.parts.compactMap(\.file) }) }
@@ -66,7 +65,6 @@ struct OutgoingQueue: Sendable {
 
     // MARK: Changing
 
-    /// Appends a change.
     mutating func appendChange(
         _ change: LocalChange, in conversation: ConversationID?, id: UUID, at time: Int64, state: QueuedOperation.State = .waiting
     ) -> QueuedOperation {

@@ -23,7 +23,6 @@ struct QueuedOperation: Codable, Hashable, Sendable, Identifiable {
     /// Uploads of its parts, by their ids.
     var uploads: [UUID: Upload]?
 
-    /// The upload of a part.
     struct Upload: Codable, Hashable, Sendable {
         /// Identifies repeated uploads to the server.
         var name: UUID
@@ -111,7 +110,6 @@ indirect enum LocalChange: Codable, Hashable, Sendable {
     }
 }
 
-/// A change of the parts of a message that was sent.
 enum PartChange: Codable, Hashable, Sendable {
     case add(PartRecord)
     /// The part with this id gets other content.
@@ -127,7 +125,6 @@ enum PartChange: Codable, Hashable, Sendable {
         }
     }
 
-    /// The parts that it sends.
     var parts: [PartRecord] {
         switch self {
         case .add(let part), .replace(_, let part): [part]
@@ -209,7 +206,6 @@ extension LocalChange {
         }
     }
 
-    /// The parts that it sends.
     var parts: [PartRecord] {
         switch self {
         case .sendMessage(let message): message.parts
@@ -233,7 +229,6 @@ extension LocalChange {
         }
     }
 
-    /// Whether its parts still have content to upload.
     var awaitsUpload: Bool { parts.contains { $0.body == nil && $0.content == nil } }
 }
 

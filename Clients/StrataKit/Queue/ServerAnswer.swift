@@ -18,7 +18,6 @@ enum ServerAnswer: Sendable {
     /// The session is over. Nothing is lost: the change waits for the next session.
     case signInNeeded
 
-    /// The answer to a REST request.
     init(_ answer: RESTAnswer) {
         if answer.isSuccess {
             func position(_ name: String) -> Int64? { answer.header(name).flatMap { Int64($0) } }
@@ -30,7 +29,6 @@ enum ServerAnswer: Sendable {
         }
     }
 
-    /// The answer to a request over a socket.
     init(_ answer: SocketAnswer) {
         if answer.isSuccess {
             self = .success(object: answer.data, positions: .init())

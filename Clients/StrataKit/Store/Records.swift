@@ -45,7 +45,6 @@ struct ConversationRecord: Codable, Hashable, Sendable {
     /// False if the conversation is not sent yet, or is to be deleted.
     var isVisible = true
 
-    /// The text of the participants' column.
     var participantLines: String { participants.map(\.rawValue).joined(separator: "\n") }
 
     /// The metadata as a tree. ``metadata`` has each text by its key path.
@@ -99,7 +98,6 @@ extension MessageRecord {
 
 extension RecipientStatus: Codable {}
 
-/// A part of a message or announcement.
 struct PartRecord: Codable, Hashable, Sendable {
     var id: UUID
     var mimeType: String

@@ -12,7 +12,6 @@ struct StoreAccess: Sendable {
     /// Of the snapshots that are read.
     let owner: SnapshotOwner
 
-    /// Reads one consistent state.
     func read<Value: Sendable>(_ body: @escaping @Sendable (StoreReader) throws -> Value) async throws -> Value {
         do {
             return try await database.read { db in try body(reader(db)) }

@@ -70,7 +70,6 @@ final class StoreCore {
         return result.outcome
     }
 
-    /// Reads one consistent state.
     func read<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
         try database.read { db in try body(StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner)) }
     }

@@ -4,7 +4,6 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// The file of a user's store.
 enum StoreFile {
     /// Opens the store, and creates it if there is none. If the file is damaged, the library builds a new store. It copies the unsent changes that it can read,
     /// and loads everything else from the server again.

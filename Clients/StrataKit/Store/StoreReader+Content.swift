@@ -29,7 +29,6 @@ extension StoreReader {
     /// A part of a message that is not sent.
     func part(_ id: UUID, of message: MessageID) throws -> MessagePart? { try self.message(message)?.parts.first { $0.id == id } }
 
-    /// A file with content on this device.
     struct ContentFile {
         /// Nil while the content waits for its upload.
         var content: ContentID?

@@ -6,7 +6,6 @@ import StrataModel
 /// Reads from one consistent state of the store, inside a read or a write.
 struct StoreReader {
     let db: Database
-    /// The signed-in user.
     let me: UserID
     /// Where downloaded content is; nil for a store in memory.
     let contentFolder: URL?
@@ -69,7 +68,6 @@ struct StoreReader {
         return conversation
     }
 
-    /// The present id of a conversation.
     func resolve(_ id: ConversationID) throws -> ConversationID {
         try db.cachedStatement(sql: "SELECT conversation FROM alias WHERE id = ?").one([id.blob], in: db) { ConversationID(rawValue: $0[0]) } ?? id
     }
@@ -239,14 +237,12 @@ extension UUID {
 }
 
 extension Statement {
-    /// The first row of the result.
     func one<Value>(_ arguments: StatementArguments, in db: Database, _ read: (Row) -> Value) throws -> Value? {
         let rows = try Row.fetchCursor(self, arguments: arguments)
         guard let row = try rows.next() else { return nil }
         return read(row)
     }
 
-    /// All rows of the result.
     func all<Value>(_ arguments: StatementArguments, in db: Database, _ read: (Row) -> Value) throws -> [Value] {
         let rows = try Row.fetchCursor(self, arguments: arguments)
         var values: [Value] = []

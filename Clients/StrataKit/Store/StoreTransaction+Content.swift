@@ -7,12 +7,10 @@ import StrataModel
 extension StoreTransaction {
     // MARK: Downloads
 
-    /// Records that the content is to be downloaded.
     func downloadBegan(_ content: ContentID) throws {
         try updateParts(with: content) { part in if part.file == nil { part.transferStatus = .downloading } }
     }
 
-    /// Records that a download has failed.
     func downloadFailed(_ content: ContentID) throws {
         try updateParts(with: content) { part in if part.transferStatus == .downloading { part.transferStatus = .readyForDownload } }
     }

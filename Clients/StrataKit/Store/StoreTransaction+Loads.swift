@@ -84,7 +84,6 @@ extension StoreTransaction {
         }
     }
 
-    /// A page of the list of identities.
     func storeIdentityPage(_ json: JSONValue, next: String?) throws {
         for object in json.array ?? [] {
             if let identity = WireObjects.identity(object) { try storeFullIdentity(identity, isFollowed: true) }
@@ -94,7 +93,6 @@ extension StoreTransaction {
         if next == nil { try endIdentities() }
     }
 
-    /// A page of the list of announcements.
     func storeAnnouncementPage(_ json: JSONValue, next: String?) throws {
         for object in json.array ?? [] {
             if let announcement = WireObjects.announcement(object, now: now) { try storeAnnouncement(announcement) }
@@ -104,7 +102,6 @@ extension StoreTransaction {
         if next == nil { try endAnnouncements() }
     }
 
-    /// A page of the list of blocked users.
     func storeBlockPage(_ json: JSONValue, next: String?) throws {
         for object in json.array ?? [] {
             guard let basic = WireObjects.basicIdentity(object) else { continue }

@@ -150,7 +150,6 @@ extension StoreTransaction {
             .all([id.blob], in: db) { MessageID(rawValue: $0[0]) }
     }
 
-    /// All unread messages on this device.
     func unreadMessages() throws -> [ConversationID: [MessageID]] {
         let all =
             try db.cachedStatement(
@@ -233,7 +232,6 @@ extension StoreTransaction {
 
     // MARK: Participants
 
-    /// Adds or removes participants.
     func changeParticipants(_ steps: [LocalChange.ParticipantStep], in id: ConversationID) throws {
         let conversation = try conversationToChange(id)
         var participants = Set(conversation.participants)

@@ -24,7 +24,6 @@ indirect enum HistoryGoal: Codable, Hashable, Sendable {
     /// Fetch down to this position again, because messages on this device may have changed or gone meanwhile. Then continue with the earlier goal.
     case position(Int64, then: HistoryGoal?)
 
-    /// The goal after this one.
     var next: HistoryGoal? { if case .position(_, let next) = self { next } else { nil } }
 }
 
@@ -41,7 +40,6 @@ struct SyncCursor: Codable, Hashable, Sendable {
     /// What remains to be loaded of that listing. Nil if it is complete.
     var listing: Listing?
 
-    /// The lists of a load from the beginning.
     struct Listing: Codable, Hashable, Sendable {
         /// Where the list of conversations continues. Nil to start from the beginning.
         var nextConversations: String?

@@ -34,7 +34,6 @@ struct EngineConnection {
 
     // MARK: The session
 
-    /// The user has signed in again.
     mutating func signedIn(_ token: String) { self.token = token }
 
     /// The server no longer accepts a token.

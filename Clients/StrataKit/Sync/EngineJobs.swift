@@ -20,6 +20,5 @@ struct EngineJobs {
     /// Does nothing unless the engine runs.
     func add(_ job: @escaping Job) { queue?.yield(job) }
 
-    /// The engine stops.
     mutating func stop() { queue = nil }
 }

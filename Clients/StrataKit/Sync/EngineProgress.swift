@@ -26,7 +26,6 @@ struct EngineProgress {
 
     // MARK: Older messages
 
-    /// The conversations of which older messages are fetched.
     var fetched: [ConversationID] { Array(histories.keys) }
 
     /// Nil: the app knows of no fetch.

@@ -27,7 +27,6 @@ struct EngineRequests {
         schedule.nextSteps(for: queue, hasSocket: hasSocket, now: now)
     }
 
-    /// A request is sent.
     mutating func sent(_ operation: QueuedOperation) { targets[operation.id] = operation.conversation }
 
     /// A request was answered.
@@ -73,7 +72,6 @@ struct EngineRequests {
     /// There is a connection: nothing has to wait for its next attempt.
     mutating func connected() { schedule.connected() }
 
-    /// The socket is lost: creates on it have no answer.
     mutating func socketLost() { schedule.socketLost() }
 
     /// The engine stops. Unsent and unanswered requests are made again in its next run.

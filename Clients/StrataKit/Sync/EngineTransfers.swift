@@ -9,7 +9,6 @@ struct EngineTransfers {
     private(set) var running: ContentTransfers?
     /// What has happened to them, in order.
     let events = Mailbox<ContentTransferEvent>()
-    /// The transfers in progress, with their parts.
     private var parts: [TransferID: [PartTransfer]] = [:]
     /// The changes whose parts are being uploaded, by the ids of the parts.
     private(set) var uploads: [UUID: UUID] = [:]
@@ -18,13 +17,11 @@ struct EngineTransfers {
 
     // MARK: Runs
 
-    /// The engine runs.
     mutating func started(_ transfers: ContentTransfers?) {
         running = transfers
         failedDownloads = []
     }
 
-    /// The engine stops.
     mutating func stopped() { running = nil }
 
     // MARK: Transfers
@@ -39,7 +36,6 @@ struct EngineTransfers {
 
     // MARK: Uploads
 
-    /// The parts of a change are uploaded.
     mutating func uploadBegan(_ parts: [PartRecord], of operation: UUID) { for part in parts { uploads[part.id] = operation } }
 
     mutating func uploadEnded(_ parts: [PartRecord]) { for part in parts { uploads[part.id] = nil } }
@@ -48,6 +44,5 @@ struct EngineTransfers {
 
     mutating func downloadFailed(_ content: ContentID) { failedDownloads.insert(content) }
 
-    /// The app asks for the content.
     mutating func requested(_ content: ContentID) { failedDownloads.remove(content) }
 }

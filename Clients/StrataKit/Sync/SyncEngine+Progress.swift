@@ -20,7 +20,6 @@ extension SyncEngine {
         for id in progress.fetched { measureHistory(of: id) }
     }
 
-    /// A load has succeeded.
     func measure(_ load: SyncLoad, answer: RESTAnswer) {
         switch load {
         case .conversations:

@@ -48,7 +48,6 @@ actor SyncEngine {
     static let uploadLifetime: Int64 = 20 * 3600 * 1_000_000
     /// How often a part's content is uploaded before "no such content" from the server counts as a refusal.
     static let uploadTries = 3
-    /// Automatic downloads in progress.
     static let automaticDownloads = 60
 
     nonisolated var me: UserID { access.me }
@@ -151,7 +150,6 @@ actor SyncEngine {
         }
     }
 
-    /// Makes a change of the user.
     func change<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
         let value = try write(body)
         proceed()
@@ -221,7 +219,6 @@ actor SyncEngine {
         try await access.read(body)
     }
 
-    /// Whether there is a connection.
     var connectionState: StrataClient.ConnectionState {
         switch connection.state {
         case .stopped: .disconnected
@@ -313,7 +310,6 @@ actor SyncEngine {
         proceed()
     }
 
-    /// Applies an answer to the queue.
     func applyAnswer(_ answer: ServerAnswer, to id: UUID, in store: StoreTransaction) throws {
         let target = requests.answered(id)
         guard let operation = store.queue[id] else { return }

@@ -148,7 +148,6 @@ struct SyncMachine: Sendable {
         return nextActions(for: cursor, at: now)
     }
 
-    /// The loads to begin now.
     mutating func nextActions(for cursor: SyncCursor, at now: Instant) -> [Action] {
         guard isLive else { return [] }
         var actions = loads.nextLoads(for: cursor.listing, at: now).map { Action.load($0) }
@@ -173,7 +172,6 @@ struct SyncMachine: Sendable {
         if case .permanent(_, let answer) = failure { answer?.status == 404 } else { false }
     }
 
-    /// A load has failed.
     mutating func loadFailed(_ load: SyncLoad, failure: RequestFailure, at now: Instant, random: Double) -> [Action] {
         guard let packets = loads.packets(since: load) else { return [] }
         switch failure {

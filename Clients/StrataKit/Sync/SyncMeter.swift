@@ -25,6 +25,5 @@ struct SyncMeter: Hashable, Sendable {
         open.formUnion(ids)
     }
 
-    /// Nothing more is to be fetched of the conversation.
     mutating func historyFetched(of id: ConversationID) { open.remove(id) }
 }

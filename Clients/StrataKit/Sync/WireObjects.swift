@@ -67,7 +67,6 @@ enum WireObjects {
         return part
     }
 
-    /// The bytes of a part, or where they are.
     static func setContent(of part: inout PartRecord, body: JSONValue, encoding: JSONValue, content: JSONValue) {
         part.content = content["id"].string.flatMap { ContentID(parsing: $0) }
         part.downloadURL = content["download_url"].string
@@ -80,7 +79,6 @@ enum WireObjects {
         part.transferStatus = part.content == nil ? .complete : .readyForDownload
     }
 
-    /// The UUID at the end of a part's id.
     static func partID(_ id: String) -> UUID? { id.split(separator: "/").last.flatMap { UUID(text: $0.utf8) } }
 
     /// Name and picture of a user; nil if the sender is not a user.
@@ -128,7 +126,6 @@ enum WireObjects {
         json.int.flatMap { 0..<end ~= Int64($0) ? Int64($0) : nil }
     }
 
-    /// A number of messages.
     static func count(_ json: JSONValue) -> Int? { json.int.flatMap { 0...Int(Int32.max) ~= $0 ? $0 : nil } }
 
     /// Microseconds since 1970.

@@ -48,7 +48,6 @@ struct TypingReceiver: Sendable {
         finishTyping(of: userID, in: conversationID)
     }
 
-    /// A user is no longer a participant.
     mutating func participantLeft(_ userID: UserID, from conversationID: ConversationID) -> TypingIndicator? {
         finishTyping(of: userID, in: conversationID)
     }

@@ -8,7 +8,6 @@ import StrataModel
 struct TypingSender: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// One signal to send.
     struct Signal: Hashable, Sendable {
         let action: TypingAction
         let conversationID: ConversationID

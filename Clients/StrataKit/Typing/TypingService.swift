@@ -61,7 +61,6 @@ actor TypingService {
         tell(receiver.indicatorReceived(indicator, isKnown: isKnown, at: clock.now))
     }
 
-    /// A message of another user has come.
     func messageArrived(from userID: UserID, in conversationID: ConversationID) { tell(receiver.messageArrived(from: userID, in: conversationID)) }
 
     /// Another user is no longer a participant.
@@ -76,7 +75,6 @@ actor TypingService {
 
     // MARK: The connection
 
-    /// There is a connection.
     func connectionRestored() {
         for signal in sender.connectionRestored(at: clock.now) { enqueueSignal(signal) }
     }

@@ -197,7 +197,6 @@ struct RenewSessions: PostgresQuery {
     var parameters: [Value] { [.bytesArray(digests), .int8(lifetime)] }
 }
 
-/// Ends a session.
 struct EndSession: PostgresQuery {
     let digest: [UInt8]
 

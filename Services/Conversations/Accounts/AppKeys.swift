@@ -7,7 +7,6 @@ import Postgres
 import StrataModel
 import Synchronization
 
-/// An app and one of its public keys.
 struct AppKey: Sendable {
     /// The issuer the app's tokens must name.
     let provider: UUID

@@ -183,7 +183,6 @@ struct FollowedAmong: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue))] }
 }
 
-/// All whom a user follows.
 struct ListAllFollowed: PostgresQuery {
     let app: AppID
     let user: UserID

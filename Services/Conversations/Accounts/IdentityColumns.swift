@@ -21,7 +21,6 @@ struct BasicIdentityColumns: ColumnSet {
     }
 }
 
-/// The columns of an identity.
 struct IdentityColumns: ColumnSet {
     private let basic: BasicIdentityColumns
     private let firstName: Column<String>

@@ -10,7 +10,6 @@ struct SessionToken: Sendable {
     /// SHA-256 of ``text``: how the session is known from then on.
     var digest: [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
 
-    /// A fresh token.
     static func random() -> SessionToken {
         var generator = SystemRandomNumberGenerator()
         return SessionToken(text: Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))

@@ -9,7 +9,6 @@ import StrataModel
 /// Its lifetime slides: using it, or holding a socket open by it, moves the end, written at most once a day. Suspending the user or the app makes all
 /// sessions of that user or app invalid, lifting the suspension makes them valid again.
 struct Sessions: Sendable {
-    /// A valid session.
     struct Session: Sendable {
         let app: AppID
         let identity: BasicIdentity

@@ -9,7 +9,6 @@ import StrataModel
 
 /// Turns an identity token into a session (docs/conformance.md §3.4).
 struct SignIn: Sendable {
-    /// A session that was opened.
     struct Opened: Sendable {
         let sessionToken: SessionToken
         let identity: Identity

@@ -25,13 +25,11 @@ struct AnnouncementColumns: ColumnSet {
         status = try names.column("status")
     }
 
-    /// Whether the row has an announcement.
     func isPresent(in row: Row) throws(PostgresError) -> Bool { try row[optional: id] != nil }
 
     /// The user who sent it; nil if its sender has only a name.
     func sender(in row: Row) throws(PostgresError) -> UserID? { try row[optional: senderUser].map { UserID(trusted: $0) } }
 
-    /// The announcement in a row that has one.
     func announcement(in row: Row, identities: [UserID: BasicIdentity]) throws(PostgresError) -> Announcement {
         let (user, name) = (try sender(in: row), try row[optional: senderName])
         return Announcement(

@@ -23,7 +23,6 @@ struct AnnouncementHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(AccountAPI.sendAnnouncement) { try await self.sendAnnouncement($0, in: $1) }
         router.register(UsersAPI.announce) { try await self.announce($0, in: $1) }
         router.register(AccountAPI.getAnnouncement) { try await self.getAnnouncement($0, in: $1) }
         router.register(AccountAPI.listAnnouncements) { try await self.listAnnouncements($0, in: $1) }
@@ -32,26 +31,6 @@ struct AnnouncementHandler: CallHandler {
     }
 
     // MARK: Send
-
-    /// As the command of earlier releases asks: a repetition is refused.
-    private func sendAnnouncement(_ request: ProtoSendAnnouncementRequest, in context: RPCContext) async throws -> ProtoSendAnnouncementResponse {
-        let request = ProtoAnnounceRequest.with {
-            $0.appID = request.appID
-            $0.id = request.id
-            switch request.sender {
-            case .senderName(let name): $0.senderName = name
-            case .senderUserID(let user): $0.senderUserID = user
-            case nil: break
-            }
-            $0.recipients = request.recipients
-            $0.parts = request.parts
-            if request.hasNotification { $0.notification = request.notification }
-        }
-        guard let sent = try await send(request, for: try Self.caller(request, context)), !sent.isRepeated else {
-            throw Failure(.idInUse, "The id is in use.")
-        }
-        return .with { $0.sentAt = sent.sentAt.microseconds }
-    }
 
     private func announce(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> ProtoAnnounceResponse {
         let caller = try Self.caller(request, context)
@@ -67,7 +46,6 @@ struct AnnouncementHandler: CallHandler {
         }
     }
 
-    /// An announcement as it is stored.
     private struct Sent {
         let sentAt: StrataModel.Timestamp
         let parts: [MessagePart]

@@ -103,7 +103,6 @@ enum AnnouncementDigest {
     }
 }
 
-/// An announcement as one recipient sees it.
 struct GetAnnouncement: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -117,7 +116,6 @@ struct GetAnnouncement: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue)] }
 }
 
-/// A page of the announcements to one user.
 struct ListAnnouncements: PostgresQuery {
     let app: AppID
     let user: UserID

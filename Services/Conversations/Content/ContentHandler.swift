@@ -93,7 +93,6 @@ struct ContentHandler: CallHandler {
     }
 }
 
-/// Announces content.
 struct CreateContent: PostgresQuery {
     let content: ContentID
     let app: AppID

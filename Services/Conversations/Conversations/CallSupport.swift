@@ -56,7 +56,6 @@ struct CallSupport: Sendable {
         try await directory.ensure(users, in: caller.app, deadline: caller.deadline, if: isPossible)
     }
 
-    /// A boolean that a query returns.
     func answer<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Bool where Query.Columns == AnswerColumns {

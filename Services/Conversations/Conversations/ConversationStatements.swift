@@ -3,7 +3,6 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// Whether no conversation has this id.
 struct IsConversationFree: PostgresQuery {
     let conversation: ConversationID
 
@@ -60,7 +59,6 @@ struct IsParticipant: PostgresQuery {
     var parameters: [Value] { [.uuid(conversation.rawValue), .text(user.rawValue)] }
 }
 
-/// A conversation as one user sees it.
 struct GetConversation: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -74,7 +72,6 @@ struct GetConversation: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue)] }
 }
 
-/// A page of the conversations of one user.
 struct ListConversations: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -146,7 +143,6 @@ struct GetConversations: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuidArray(conversations), Value(maxBytes)] }
 }
 
-/// A message as one user sees it.
 struct GetMessage: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -189,7 +185,6 @@ struct ListMessages: PostgresQuery {
 /// The conversations of messages, as far as these users see them.
 struct LocateMessages: PostgresQuery {
     let app: AppID
-    /// One for each message.
     let users: [String]
     let messages: [UUID]
 
@@ -235,9 +230,7 @@ struct GiveGatheredReceipts: PostgresQuery {
     let app: AppID
     let conversation: ConversationID
     let users: [String]
-    /// One for each user.
     let messages: [UUID]
-    /// One for each user.
     let statuses: [Int64]
     let audienceLimit: Int64
 
@@ -259,7 +252,6 @@ struct GiveGatheredReceipts: PostgresQuery {
     }
 }
 
-/// The same, recorded for webhooks.
 struct GiveRecordedReceipts: PostgresQuery {
     let receipts: GiveGatheredReceipts
 
@@ -333,7 +325,6 @@ struct ReadLogs: PostgresQuery {
     let app: AppID
     let user: UserID
     let conversations: [UUID]
-    /// One for each conversation.
     let afters: [Int64]
     let userAfter: Int64?
     let limit: Int64

@@ -38,7 +38,6 @@ enum QuotaRefusal: String {
     case appUploadBytes = "app_upload_bytes"
     case delayedMessages = "delayed_messages"
 
-    /// Counts it.
     func failure(_ quotas: Quotas) -> Failure {
         Counter(label: "strata_conversations_quota_refusals_total", dimensions: [("quota", rawValue)]).increment()
         let length = "Upload-Content-Length"

@@ -248,7 +248,6 @@ struct TypeDelayedColumns: ColumnSet {
     }
 }
 
-/// Sends a delayed message that is due.
 struct SendDelayed: PostgresQuery {
     let message: UUID
 

@@ -80,7 +80,6 @@ struct LogRow {
         return users
     }
 
-    /// The numbers in it, true at its position.
     var numbers: UserNumbers { UserNumbers(uncounted: uncounted, hidden: hidden, position: position) }
 }
 
@@ -244,7 +243,6 @@ extension LogRow {
         }
     }
 
-    /// The content of a change of receipts.
     static func receipts(in operations: String) throws -> Change.Content {
         let operations: [ReceiptOperation] = try OperationsJSON.decode(operations)
         return .receipts(

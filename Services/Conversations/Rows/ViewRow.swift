@@ -33,7 +33,6 @@ struct ViewRow {
         receiptPolicy = ReceiptPolicy(try row[columns.receiptPolicy])
     }
 
-    /// All users who are named.
     var users: [UserID] { participants + (lastMessage?.users ?? []) }
 
     func view(_ identities: [UserID: BasicIdentity], metadata: MetadataTree? = nil, epoch: String) -> ConversationView {

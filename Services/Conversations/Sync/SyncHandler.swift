@@ -127,8 +127,7 @@ struct SyncHandler: CallHandler {
                 if row.participants.isEmpty || room.takes(entry) { response.entries.append(entry) }
             case .userChange:
                 guard !room.isFull else { continue }
-                var change = try await userChanges.change(row, of: caller, with: people)
-                if !request.knowsDeletions { change.content = change.content.withoutDeletions }
+                let change = try await userChanges.change(row, of: caller, with: people)
                 let entry = ProtoReadLogsResponse.Entry.with { $0.userChange = ProtoUserChange(change) }
                 if room.takes(entry) { response.entries.append(entry) }
             case .skipped:

@@ -121,14 +121,3 @@ struct UserChanges: Sendable {
         }
     }
 }
-
-extension UserChange.Content {
-    /// The same for gateways of before, which cannot read the entries about deletions that came later.
-    var withoutDeletions: Self {
-        switch self {
-        case .messagesHidden(let upTo, let view): .conversationHidden(view.conversation.id, upTo: upTo, wholly: false)
-        case .messageDeleted, .conversationDeleted: .obsolete
-        default: self
-        }
-    }
-}

@@ -21,7 +21,6 @@ struct IdentityWrite: Sendable {
         "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key",
     ]
 
-    /// A value that a column can have.
     private enum ColumnValue: Encodable {
         case text(String?)
         case flag(Bool)

@@ -94,7 +94,6 @@ struct SessionListColumns: ColumnSet {
     }
 }
 
-/// Ends one session of a user, or all.
 struct EndUserSessions: WriteQuery {
     let app: AppID
     let user: UserID

@@ -66,7 +66,6 @@ extension CallSupport {
     }
 }
 
-/// Writes nothing.
 struct ChangeNothing: WriteQuery {
     let app: AppID
     let conversation: ConversationID

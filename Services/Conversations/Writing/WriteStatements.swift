@@ -11,7 +11,6 @@ struct CreateConversation: WriteQuery {
     let participants: [String]
     let isDistinct: Bool
     let metadataPaths: [String]?
-    /// One for each path.
     let metadataValues: [String]?
     let participantsLimit: Int
     let origin: Change.Origin?
@@ -128,7 +127,6 @@ struct MarkAllRead: WriteQuery {
     }
 }
 
-/// Sends a message.
 struct SendMessage: WriteQuery {
     let app: AppID
     let user: UserID
@@ -211,9 +209,7 @@ struct EditParts: WriteQuery {
     let app: AppID
     let user: UserID
     let message: MessageID
-    /// The parts that are changed.
     let stored: [UInt8]
-    /// What they become.
     let parts: [UInt8]
     let edits: String
     let time: Postgres.Timestamp
@@ -301,7 +297,6 @@ struct Unfollow: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed)] }
 }
 
-/// A receipt of an announcement.
 struct GiveAnnouncementReceipt: WriteQuery {
     let app: AppID
     let user: UserID

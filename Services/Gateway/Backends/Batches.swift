@@ -36,13 +36,11 @@ extension GatewayServices {
     }
 }
 
-/// A page of conversations with their trees.
 struct ConversationBatches: Batches {
     private let services: GatewayServices
     private let call: GatewayServices.Call
     /// Without their trees.
     private var views: [ConversationView]
-    /// What follows them.
     private var later: [ConversationID]
     private var size = BatchSize()
 

@@ -59,7 +59,6 @@ extension GatewayServices {
         return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
     }
 
-    /// What a patch does to the participants.
     static func operations(_ patch: ConversationPatch) -> [ProtoParticipantOperation] {
         patch.participants.map { operation in
             switch operation {

@@ -20,7 +20,6 @@ extension GatewayServices {
         return views
     }
 
-    /// Each view with its tree.
     func composed(_ views: [ConversationView], with trees: [PlacedTree], for call: Call) async -> [ConversationView] {
         var views = views
         for (index, tree) in zip(views.indices, trees) {

@@ -7,7 +7,6 @@ import StrataWire
 import SwiftProtobuf
 
 extension GatewayServices {
-    /// What a creation came to.
     struct Creation: Sendable {
         let view: ConversationView
         /// False: the distinct match.
@@ -97,9 +96,7 @@ extension GatewayServices {
         }
         return ListPage(
             objects: ConversationBatches(views, later: later, from: self, for: call), total: Int(answer.total),
-            nextFrom: try Self.nextFrom(
-                answer.hasEnd ? answer.end : nil, isFull: views.count + later.count >= pageSize,
-                last: later.last ?? views.last?.conversation.id))
+            nextFrom: try Self.nextFrom(answer.end, ConversationID.self))
     }
 
     /// Participants or both kinds of operation go to the conversations service, metadata alone to its own.

@@ -25,7 +25,7 @@ extension GatewayServices {
         let loaded = try Self.converted { try answer.items.map { try LoadedConversation($0) } }
         return ListPage(
             objects: LoadedBatches(loaded, from: self, for: call), total: Int(answer.total),
-            nextFrom: try Self.nextFrom(answer.end, isFull: false, last: loaded.last?.view.conversation.id))
+            nextFrom: try Self.nextFrom(answer.end, ConversationID.self))
     }
 }
 

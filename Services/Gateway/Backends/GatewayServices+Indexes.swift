@@ -30,7 +30,7 @@ extension GatewayServices {
         let answer = try await conversations.call(
             IndexAPI.findConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         let ids = try Self.converted { try answer.ids.map { try ConversationID(contract: $0) } }
-        return (ids, answer.hasTotal ? Int(answer.total) : nil, try Self.nextFrom(answer.end, isFull: false, last: ids.last))
+        return (ids, answer.hasTotal ? Int(answer.total) : nil, try Self.nextFrom(answer.end, ConversationID.self))
     }
 
     /// All key paths that an app has named.

@@ -62,8 +62,7 @@ extension GatewayServices {
         let messages = try Self.converted { try answer.messages.map { try StrataModel.Message($0) } }
         return CursorBatches.Answer(
             items: messages, isCut: answer.isCut, total: Int(answer.total),
-            nextFrom: try Self.nextFrom(
-                answer.hasEnd ? answer.end : nil, isFull: answer.isCut || messages.count >= count, last: messages.last?.id))
+            nextFrom: try Self.nextFrom(answer.end, MessageID.self))
     }
 
     /// - Parameter conversation: in which the message has to lie; nil: any.

@@ -49,7 +49,6 @@ extension GatewayServices {
         case replaceAll([MessagePart])
     }
 
-    /// What an edit came to.
     struct EditedParts: Sendable {
         /// As it is then; nil where a removal was repeated, which shows nothing.
         let message: StrataModel.Message?

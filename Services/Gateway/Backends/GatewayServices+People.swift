@@ -97,8 +97,7 @@ extension GatewayServices {
         let announcements = try Self.converted { try answer.announcements.map { try Announcement($0) } }
         return CursorBatches.Answer(
             items: announcements, isCut: answer.isCut, total: Int(answer.total),
-            nextFrom: try Self.nextFrom(
-                answer.hasEnd ? answer.end : nil, isFull: answer.isCut || announcements.count >= count, last: announcements.last?.id))
+            nextFrom: try Self.nextFrom(answer.end, AnnouncementID.self))
     }
 
     func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, for call: Call) async throws(Failure) -> ChangePlace {

@@ -54,7 +54,6 @@ extension GatewayServices {
             if let userAfter { $0.userAfter = userAfter.rawValue }
             $0.limit = Int32(clamping: limit)
             $0.maxBytes = Int64(Self.batchBytes)
-            $0.knowsDeletions = true
         }
         let answer = try await conversations.call(
             ConversationsAPI.readLogs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)

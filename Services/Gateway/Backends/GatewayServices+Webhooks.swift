@@ -27,7 +27,6 @@ extension GatewayServices {
         }
     }
 
-    /// Registers a webhook.
     func createWebhook(_ body: WebhookBody, for app: AppID, trace: TraceID) async throws(Failure) -> Webhook {
         let request = ProtoCreateWebhookRequest.with {
             $0.appID = Data(app)
@@ -42,7 +41,6 @@ extension GatewayServices {
         return try Self.converted { try Webhook(answer) }
     }
 
-    /// All of an app.
     func listWebhooks(of app: AppID, trace: TraceID) async throws(Failure) -> [Webhook] {
         let answer = try await call(WebhooksAPI.list, with: .with { $0.appID = Data(app) }, trace: trace)
         return try Self.converted { try answer.webhooks.map { try Webhook($0) } }
@@ -56,12 +54,10 @@ extension GatewayServices {
         return try Self.converted { try Webhook(answer) }
     }
 
-    /// Removes one.
     func deleteWebhook(_ id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) {
         _ = try await call(WebhooksAPI.delete, with: request(id, of: app), trace: trace)
     }
 
-    /// The latest attempts of one.
     func webhookDeliveries(_ id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) -> [WebhookDelivery] {
         let answer = try await call(WebhooksAPI.deliveries, with: request(id, of: app), trace: trace)
         return try Self.converted { try answer.deliveries.map { try WebhookDelivery($0) } }

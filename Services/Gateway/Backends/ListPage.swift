@@ -13,13 +13,8 @@ struct ListPage<Objects: Sendable>: Sendable {
 }
 
 extension GatewayServices {
-    /// After which object the next page begins; nil: there is nothing behind this one.
-    /// - Parameters:
-    ///   - isFull: whether all came that was asked for, or all that had room.
-    ///   - last: the last one of that.
-    static func nextFrom<ID: ObjectID>(_ end: ProtoPageEnd?, isFull: Bool, last: ID?) throws(Failure) -> String? {
-        // A service of an earlier version does not say it. There may be nothing behind a page that is full, and then the client finds that out.
-        guard let end else { return isFull ? last?.layerID : nil }
+    /// Returns the id of the object after which the next page begins; nil: there is nothing behind this page.
+    static func nextFrom<ID: ObjectID>(_ end: ProtoPageEnd, _: ID.Type) throws(Failure) -> String? {
         guard end.hasLastID else { return nil }
         return try converted { try ID(contract: end.lastID).layerID }
     }

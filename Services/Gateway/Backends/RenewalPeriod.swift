@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// How often this gateway renews a presence lease. The presence service, which knows how long one lasts, says so in its answers.
+/// The period in which this gateway renews a presence lease. The presence service, which knows how long a lease lasts, names it in its answers.
 final class RenewalPeriod: Sendable {
-    /// Until told: what suits the leases of sixty seconds that older services give without a word.
+    /// The default until the presence service names its lease: 20 s, for 60 s leases.
     private let current = Atomic(20)
 
     /// Whole seconds, at least one: sockets are looked at once a second.

@@ -11,7 +11,6 @@ struct ContentTrailer: Hashable {
     private static let mark = Array("strata01".utf8)
     /// Of what stands behind the type.
     private static let fixedBytes = 18
-    /// The longest type.
     static let typeBytes = 255
 
     init(type: String, size: Int) {

@@ -33,7 +33,6 @@ struct FileCalls: Sendable {
         return try result.get()
     }
 
-    /// Writes all of it at an offset.
     func writeAll(_ bytes: ByteBuffer, to file: OpenFile, at offset: Int) throws(ContentStoreError) {
         var done = 0
         while done < bytes.readableBytes {
@@ -54,7 +53,6 @@ struct FileCalls: Sendable {
         }
     }
 
-    /// The same for the names in a directory.
     func syncDirectory(_ path: String) throws(ContentStoreError) {
         guard let directory = OpenFile(path, flags: O_RDONLY | O_DIRECTORY) else { throw .system("open directory") }
         try syncAll(directory)
@@ -103,7 +101,6 @@ final class OpenFile: Sendable {
 }
 
 extension ContentStoreError {
-    /// The system call that has just failed.
     static func system(_ call: String) -> ContentStoreError {
         let code = errno
         let reason = "\(call): \(String(cString: strerror(code)))"

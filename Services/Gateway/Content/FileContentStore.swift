@@ -164,7 +164,6 @@ struct FileContentStore: ContentStore {
     }
 }
 
-/// A file that is open for reading.
 private struct FileContentReader: ContentReader {
     let file: OpenFile
     let type: String

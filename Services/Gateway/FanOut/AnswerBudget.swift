@@ -71,7 +71,6 @@ package final class AnswerBudget: Sendable {
 
         deinit { budget.give(bytes.load(ordering: .relaxed)) }
 
-        /// Bytes it holds.
         package var count: Int { bytes.load(ordering: .relaxed) }
 
         /// Whether what comes from now on may be refused.

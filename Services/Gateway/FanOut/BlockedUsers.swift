@@ -30,7 +30,6 @@ package struct BlockedUsers: Sendable, Equatable {
     /// Whether one of the two has blocked the other.
     package func contains(_ user: UserID) -> Bool { (!blocked.isEmpty && blocked.contains(user)) || (!blockedBy.isEmpty && blockedBy.contains(user)) }
 
-    /// All of them.
     package var users: Set<UserID> { blocked.union(blockedBy) }
 
     /// They were read once more. Entries of the log that are newer than that stay.

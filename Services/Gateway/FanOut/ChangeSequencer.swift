@@ -28,7 +28,6 @@ struct ChangeSequencer {
     /// Whether changes wait for a predecessor.
     var hasGap: Bool { last != nil && !early.isEmpty }
 
-    /// The first change that waits for a predecessor.
     var firstEarly: Change? { hasGap ? early.first : nil }
 
     /// A change came, from pub/sub or from the log.

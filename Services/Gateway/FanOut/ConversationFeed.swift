@@ -128,7 +128,6 @@ struct ConversationFeed {
         return [.checkLater(.repairPause)]
     }
 
-    /// A page of the log came.
     mutating func repaired(_ page: ChangePage) -> [Action] {
         isRepairing = false
         var delivered: [Change] = []

@@ -139,7 +139,6 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// The registry has sockets of this user.
     func retainUser(_ user: UserKey, for registry: LoopRegistry) {
         loop.execute {
             let isFirst = self.heads.reconciler.woke(at: self.loop.now)
@@ -154,7 +153,6 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// The registry has no more sockets of this user.
     func releaseUser(_ user: UserKey, for registry: LoopRegistry) {
         loop.execute {
             guard let subscription = self.users[user] else { return }

@@ -82,7 +82,6 @@ struct HeadReconciler {
     /// happened before that are out of reach.
     static let leap = Duration.seconds(60)
 
-    /// The answer came.
     mutating func answered(asOf time: Timestamp, at now: NIODeadline) -> Finding {
         isAsking = false
         let memory = since == nil ? Self.firstMemory : Self.memory

@@ -34,7 +34,6 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// One socket in one conversation.
     struct Member {
         let socket: any RegisteredSocket
         /// Of the socket, at hand for every delivery.
@@ -49,7 +48,6 @@ package final class LoopRegistry: @unchecked Sendable {
         var hiddenUpTo = Position.zero
     }
 
-    /// The sockets of one user.
     final class UserSockets {
         var sockets: [any RegisteredSocket] = []
         /// How far the fan-out has handed this loop the user's own log.
@@ -64,7 +62,6 @@ package final class LoopRegistry: @unchecked Sendable {
     struct Output {
         let renderer: Renderer
         let answers: AnswerBudget
-        /// Open sockets.
         let sockets = Meter(label: "strata_gateway_sockets")
         /// Changes handed to sockets, one for each.
         let deliveries = Counter(label: "strata_gateway_deliveries_total")

@@ -20,7 +20,6 @@ package struct Membership {
     private var joins: [ConversationID: Join] = [:] { didSet { if joins.isEmpty { waitingSince = nil } } }
     /// The last time shown when the first of these became known: while they wait behind another catch-up, that one must not show later times.
     package private(set) var waitingSince: Timestamp?
-    /// Conversations the user has left.
     package private(set) var left: [ConversationID: LeaveRecord] = [:]
     /// Conversations that a running catch-up will attach, as far as entries of the user's own log have to wait for it.
     package var pending: Set<ConversationID> = []

@@ -21,7 +21,6 @@ package protocol RegisteredSocket: AnyObject, Sendable {
     func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp)
     /// The user has come to a conversation or has left one.
     func membershipChanged(_ event: MembershipEvent)
-    /// The connection is to end.
     func end(_ reason: RegisteredSocketEnd)
     /// The turn of the loop is over: what was collected for the socket leaves.
     /// - Returns: bytes that the channel was given.
@@ -47,7 +46,6 @@ package enum MembershipEvent {
 package enum RegisteredSocketEnd {
     /// The client is to come back, here or elsewhere, and to replay.
     case goingAway
-    /// The session of the socket has ended.
     case sessionEnded
 }
 
@@ -55,7 +53,6 @@ package enum RegisteredSocketEnd {
 package protocol RegistryServices: Sendable {
     /// The name of a user, if it came by lately.
     func knownIdentity(of key: UserKey) -> BasicIdentity?
-    /// A name came by.
     func remember(_ identity: BasicIdentity, in app: AppID)
     /// Asks for a user's name, and remembers it; nil if it cannot be asked for.
     func identity(of key: UserKey, on loop: any EventLoop) -> EventLoopFuture<BasicIdentity?>

@@ -11,7 +11,6 @@ struct StampLimits {
 
     /// Logs whose sequence has a gap, with the time no packet may be stamped beyond.
     private var gaps: [Log: Timestamp] = [:] { didSet { update() } }
-    /// The least of these.
     private(set) var gapFloor: Timestamp?
     /// As of the last comparison of heads, once the gaps that it showed are open; nil: none yet. Packets are not stamped much later,
     /// because of what heads have not shown yet (``HeadReconciler/trust``).

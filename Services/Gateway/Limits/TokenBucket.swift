@@ -2,7 +2,6 @@
 
 /// So many of something at once, and so many a second for good.
 struct RateLimit: Hashable, Sendable {
-    /// A second.
     let rate: Double
     /// At once.
     let burst: Double

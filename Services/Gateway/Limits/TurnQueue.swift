@@ -22,7 +22,6 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
         return true
     }
 
-    /// Waits for a turn.
     mutating func wait(_ key: Key, id: UInt64, waiter: Waiter) {
         if waiters[key, default: []].isEmpty { order.append(key) }
         waiters[key, default: []].append((id, waiter))

@@ -107,7 +107,6 @@ struct ContentRoutes: RESTFeature {
         ]
     }
 
-    /// Whether a list of entity tags has this one in it.
     private static func names(_ list: String, tag: String) -> Bool {
         list.split(separator: ",")
             .contains { item in

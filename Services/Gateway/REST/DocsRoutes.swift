@@ -28,7 +28,6 @@ struct DocsRoutes: RESTFeature {
     }
 }
 
-/// What a document is asked for with.
 private struct DocumentRequest: RESTRequest {
     /// The pages bring their style with them, one brings the script of its search, and they need nothing else.
     private static func policy(of file: ProtocolDocs.File) -> String {

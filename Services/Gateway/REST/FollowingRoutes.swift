@@ -80,7 +80,6 @@ struct FollowingRoutes: RESTFeature {
     }
 }
 
-/// Which identities are asked for.
 private enum IdentitiesRequest: RESTRequest {
     case named([UserID])
     /// A page of those that the user follows.

@@ -68,7 +68,6 @@ struct PartRoutes: RESTFeature {
     }
 }
 
-/// One part of a message.
 private struct PartRequest: RESTRequest {
     let message: MessageID
     let part: PartReference
@@ -79,7 +78,6 @@ private struct PartRequest: RESTRequest {
     }
 }
 
-/// A part to be added to a message.
 private struct NewPart: RESTRequest {
     let message: MessageID
     let content: MessagePart

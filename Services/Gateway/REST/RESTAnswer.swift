@@ -6,7 +6,6 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// What a route answers.
 struct RESTAnswer {
     var status: HTTPResponse.Status
     var json: ByteBuffer?

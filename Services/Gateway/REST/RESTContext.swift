@@ -13,7 +13,6 @@ struct RESTContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// Of the whole request, across all services.
     let trace: TraceID
-    /// The connection it came on.
     let channel: any Channel
     /// The protocol version asked for, as ``VersionMiddleware`` or ``ServerVersionMiddleware`` found it.
     var version = WireVersion.v3
@@ -101,9 +100,7 @@ struct SignedInContext: ChildRequestContext {
         set { request.coreContext = newValue }
     }
 
-    /// The protocol version asked for.
     var version: WireVersion { request.version }
-    /// The user who asks.
     var reader: UserID { user.user }
 
     /// A call to a service on behalf of the request's user.
@@ -117,7 +114,6 @@ struct SignedInContext: ChildRequestContext {
 /// The same for routes of an app's own server.
 struct ServerContext: ChildRequestContext {
     private(set) var request: RESTContext
-    /// Who asks.
     let server: ServerCaller
     /// In which version of the Server API.
     let version: ServerVersion

@@ -36,7 +36,6 @@ struct ObjectRequest<ID: RESTRequest, Content: RESTRequest>: RESTRequest {
     }
 }
 
-/// A page of a list.
 struct ListRequest<Query: RESTRequest>: RESTRequest {
     let query: Query
     /// The query as it came, which the link to the next page repeats.
@@ -91,7 +90,6 @@ extension UserID: RESTRequest {
 // MARK: Queries
 
 extension Request {
-    /// A decoded query parameter.
     func parameter(_ name: String) -> String? { uri.queryParameters.get(name) }
     /// The same where it may be given several times.
     func parameters(_ name: String) -> [String] { uri.queryParameters[values: name[...]].map { String($0) } }
@@ -139,7 +137,6 @@ extension ConversationDeletionQuery: RESTRequest {
 }
 
 extension RESTContext {
-    /// Who sent the request.
     var sender: RequestSender {
         guard isServerRequest else { return .client }
         return user == nil ? .server : .onBehalf

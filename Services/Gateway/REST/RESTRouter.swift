@@ -54,7 +54,6 @@ struct RESTRouter: Sendable {
     }
 }
 
-/// The routes of one feature.
 protocol RESTFeature {
     var services: GatewayServices { get }
     /// Adds its routes, in groups by what they need.

@@ -180,7 +180,6 @@ final class RESTRoutes {
         }
     }
 
-    /// The paths from the app on that a path begins with.
     private static func beginnings(of path: String) -> [String] {
         let parts = path.split(separator: "/")
         return (2...max(2, parts.count)).dropLast().map { "/" + parts.prefix($0).joined(separator: "/") }

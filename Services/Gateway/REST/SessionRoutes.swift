@@ -50,7 +50,6 @@ struct SessionRoutes: RESTFeature {
     }
 }
 
-/// The session that is to end.
 private struct EndRequest: RESTRequest {
     /// Nil: there can be no such session.
     let tokenDigest: [UInt8]?

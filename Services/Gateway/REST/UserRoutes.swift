@@ -173,7 +173,6 @@ struct OwnerRequest: RESTRequest {
     func key(in context: ServerContext) -> UserKey { UserKey(app: context.app, user: user) }
 }
 
-/// A whole identity.
 private struct IdentityRequest: RESTRequest {
     let owner: OwnerRequest
     let body: IdentityBody
@@ -184,7 +183,6 @@ private struct IdentityRequest: RESTRequest {
     }
 }
 
-/// A patch of an identity.
 private struct IdentityPatchRequest: RESTRequest {
     let owner: OwnerRequest
     let body: IdentityBody
@@ -223,7 +221,6 @@ extension AppPatch: RESTRequest {
     }
 }
 
-/// A session in a path.
 private struct SessionRequest: RESTRequest {
     let owner: OwnerRequest
     let session: UUID

@@ -79,7 +79,6 @@ struct HTTPExchange {
         }
     }
 
-    /// The bytes that follow are no HTTP.
     mutating func receivedParserError(_ error: HTTPParserError) -> Received {
         guard !isOver, refusal == nil else { return .drop }
         guard let last = open.indices.last, !open[last].isComplete else { return refuse(Refusal(error)) }
@@ -124,7 +123,6 @@ struct HTTPExchange {
         return true
     }
 
-    /// The head of an answer, as its client understands it.
     mutating func answering(_ head: HTTPResponseHead) -> HTTPResponseHead {
         guard !open.isEmpty else { return head }
         var head = head
@@ -140,7 +138,6 @@ struct HTTPExchange {
         return head
     }
 
-    /// An answer is complete.
     mutating func answered() -> Answered {
         guard !isOver, let request = open.popFirst() else { return .go }
         if !request.isKeptAlive {

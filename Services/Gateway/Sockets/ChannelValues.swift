@@ -16,7 +16,6 @@ final class ChannelValues<Value: Sendable>: Sendable {
         return true
     }
 
-    /// The value, which is kept no longer.
     func take(for channel: any Channel) -> Value? {
         values.withLock { $0.removeValue(forKey: ObjectIdentifier(channel)) }
     }

@@ -11,7 +11,6 @@ struct CreateQueue {
     enum Step {
         /// Carry it out, then call ``ended(_:succeeded:)``.
         case run(SocketRequest)
-        /// Answer it with this.
         case refuse(SocketRequest, Failure)
     }
 
@@ -26,7 +25,6 @@ struct CreateQueue {
     private var failures = FailedCreates()
     /// One is being carried out.
     private(set) var isRunning = false
-    /// Creates that wait.
     var waiting: Int { items.count - refusedCount }
     /// Of the frames of those that wait.
     var bytes: Int { items.reduce(0) { if case .create(let request) = $1 { $0 + request.bytes } else { $0 } } }

@@ -9,7 +9,6 @@ import StrataWire
 ///
 /// A value without a channel: the socket says what has happened, and does what it is told.
 struct Outbox {
-    /// What to do at the end of a turn.
     enum TurnEnd {
         /// Give the channel what waits, as far as it takes it.
         case pump
@@ -21,7 +20,6 @@ struct Outbox {
 
     /// What a turn of the loop has collected.
     private struct Turn {
-        /// Short packets.
         var packets = ByteBuffer()
         /// What goes ahead of them.
         var batch: [(buffers: [ByteBuffer], lease: AnswerBudget.Lease)] = []
@@ -67,7 +65,6 @@ struct Outbox {
     var hasDrainWaiters: Bool { !drainWaiters.isEmpty }
     /// The number of the last packet; -1 before the first.
     var lastCounter: Int64 { sequence.counter - 1 }
-    /// The time of the last packet.
     var lastStamp: Timestamp { sequence.lastStamp }
 
     // MARK: Collecting

@@ -9,7 +9,6 @@ import StrataModel
 struct PacketSequence {
     /// The number of the next packet: 0, 1, 2, … without gaps.
     private(set) var counter: Int64 = 0
-    /// The time of the last packet.
     private(set) var lastStamp = Timestamp(microseconds: 0)
     /// No packet is stamped later than this while a catch-up owes changes; nil: none does.
     private(set) var floor: Timestamp?
@@ -24,7 +23,6 @@ struct PacketSequence {
     /// It has opened; before this time its client has loaded what it knows.
     mutating func opened(at time: Timestamp) { start = time }
 
-    /// The client has asked for something.
     mutating func clientSpoke() { unasked = nil }
 
     /// The client has asked for nothing so far, and is told what happens all the same. A replay that it asks for later is to miss nothing since `time`.

@@ -28,7 +28,6 @@ struct RequestQueue {
     private var bytes = 0
     /// What the metrics know of these.
     private var reportedBytes = 0
-    /// The replay that has not been answered.
     private(set) var replay: SocketRequest?
     private var typingOnItsWay = 0
     /// What the client does at its keyboard in conversations that the socket is not in yet.
@@ -51,7 +50,6 @@ struct RequestQueue {
 
     // MARK: What comes
 
-    /// A request came.
     mutating func numbered(_ packet: ClientPacket.Request, bytes: Int = 0) -> SocketRequest {
         lastNumber += 1
         return SocketRequest(number: lastNumber, packet: packet, bytes: bytes)
@@ -95,15 +93,12 @@ struct RequestQueue {
         return answerable.removeValue(forKey: request.number) == nil
     }
 
-    /// The client has its answer.
     mutating func ended(create request: SocketRequest, succeeded: Bool) {
         creates.ended(request, succeeded: succeeded)
     }
 
-    /// The request that a change may answer.
     func answerable(_ number: UInt64) -> SocketRequest? { answerable[number] }
 
-    /// A change has answered it.
     mutating func answered(_ number: UInt64) { answerable[number] = nil }
 
     // MARK: Presence
@@ -126,7 +121,6 @@ struct RequestQueue {
         return replay
     }
 
-    /// The replay that is to be answered now.
     mutating func takeReplay() -> SocketRequest? {
         defer { replay = nil }
         return replay

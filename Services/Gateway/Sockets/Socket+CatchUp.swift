@@ -5,7 +5,6 @@ import StrataModel
 import StrataWire
 import Sync
 
-/// The catch-ups of one socket, and what they wait for.
 struct SocketCatchUps {
     var schedule: CatchUpSchedule
     /// Runs the catch-up that counts.
@@ -23,7 +22,6 @@ struct SocketCatchUps {
         listening = nil
     }
 
-    /// The socket has closed.
     mutating func closed() {
         schedule.closed()
         stopListening()

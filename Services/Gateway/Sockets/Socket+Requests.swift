@@ -9,7 +9,6 @@ import Sync
 
 /// What clients ask for over a socket (docs/conformance.md §12.3). All on the loop; what needs a service runs in a task of its own.
 extension Socket {
-    /// A text frame came from the client.
     func textFrameReceived(_ frame: ByteBuffer) {
         let packet: ClientPacket
         do {

@@ -14,7 +14,6 @@ struct SocketRequest: Sendable {
     var data: JSONValue { packet.data.isNull ? .object([]) : packet.data }
 }
 
-/// What a request is answered with.
 enum SocketAnswer {
     case success((inout JSONWriter) -> Void)
     case done

@@ -60,7 +60,6 @@ package struct CatchUp: Sendable {
     private var step = StepInHand()
     private var patience = Patience()
 
-    /// What one step is about.
     private struct StepInHand {
         /// Nil: no page, but conversations that are to be shown.
         var page: LogPage?
@@ -204,7 +203,6 @@ package struct CatchUp: Sendable {
         return workOn()
     }
 
-    /// The conversation that has to be looked up for this.
     private func needed(for piece: Piece) -> ConversationID? {
         switch piece {
         case .entry(.change(let change)): plan.needsLookUp(change, by: user) ? change.conversationID : nil

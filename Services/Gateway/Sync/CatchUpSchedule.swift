@@ -59,7 +59,6 @@ package struct CatchUpSchedule: Sendable {
         let now: NIODeadline
         /// The database's clock, if the fan-out knows it.
         let clock: DatabaseClock?
-        /// The time of the last packet.
         let lastStamp: Timestamp
 
         package init(now: NIODeadline, clock: DatabaseClock?, lastStamp: Timestamp) {

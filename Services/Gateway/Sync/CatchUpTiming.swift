@@ -21,6 +21,5 @@ package enum CatchUpTiming {
     package static let vainPause = TimeAmount.milliseconds(250)
     /// How fast a baseline is answered usually.
     static let promptBaseline = Duration.seconds(1)
-    /// The longest that a call for one may take.
     static let longestBaseline = Duration.seconds(10)
 }

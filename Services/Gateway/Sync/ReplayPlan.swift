@@ -62,7 +62,6 @@ package struct ReplayPlan: Sendable {
     private(set) var userPosition: Position?
     /// More of the user's own log is owed.
     var userOwed = false
-    /// What the fan-out has handed on of it.
     private(set) var userFanOutLast = Position.zero
 
     private var touchedByUser: Set<ConversationID> = []
@@ -118,7 +117,6 @@ package struct ReplayPlan: Sendable {
         conversations.filter { isWanted($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// Conversations to be attached in the end.
     var members: [ConversationID] { ids { $0.isMember && !$0.isAttached } }
     var isEverythingRead: Bool { !userOwed && !conversations.values.contains { $0.reading.isOwed } }
     /// The logs to read now, and after which positions. Those that wait hold nothing earlier.
@@ -204,7 +202,6 @@ package struct ReplayPlan: Sendable {
 
     mutating func advanceUser(to position: Position) { userPosition = max(userPosition ?? .zero, position) }
 
-    /// The page was sent.
     mutating func finish(_ page: LogPage) {
         if page.reachesHeads { userOwed = false }
         for (id, progress) in conversations where progress.reading.isOwed && !progress.reading.isWaiting {
@@ -256,7 +253,6 @@ package struct ReplayPlan: Sendable {
         conversations[id]?.showing.isNeeded = true
     }
 
-    /// The client was shown the conversation whole.
     mutating func shown(_ view: ConversationView) {
         let id = view.conversation.id
         conversations[id]?.showing.position = view.conversation.position

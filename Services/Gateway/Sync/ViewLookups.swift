@@ -12,11 +12,9 @@ package struct ViewLookups: Sendable {
         case bare([ConversationID])
         /// The trees of as many of these, from the first on, as one answer holds.
         case trees([ConversationView])
-        /// This one, with its tree.
         case alone(ConversationID)
     }
 
-    /// What they answered.
     package enum Answer: Sendable {
         /// Those that the user sees of the first `covered` that were asked for.
         case bare([ConversationView], covered: Int)
@@ -46,7 +44,6 @@ package struct ViewLookups: Sendable {
     /// Looked up. A view is used once; that there is none is the answer for as long as this value lives.
     private var looks: [ConversationID: Look] = [:]
     private var size = BatchSize()
-    /// What was asked last.
     private var asked = Request.bare([])
     /// Conversations asked for at once, at most.
     private static let width = 100
@@ -80,7 +77,6 @@ package struct ViewLookups: Sendable {
         return .ask(asked)
     }
 
-    /// The services have answered.
     mutating func answered(_ answer: Answer) throws(Failure) {
         switch (asked, answer) {
         case (.bare(let ids), .bare(let views, let covered)):

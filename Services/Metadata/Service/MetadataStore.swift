@@ -91,7 +91,6 @@ struct MetadataStore: Sendable {
             content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }
 
-    /// A tree to read.
     struct TreeKey: Sendable {
         var conversation: ConversationID
         /// A user who has left: the tree as they last saw it.

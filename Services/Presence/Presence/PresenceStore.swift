@@ -9,7 +9,6 @@ import StrataModel
 
 /// Presence in Redis: leases of connections, and what follows from them for their user.
 struct PresenceStore: Sweepable {
-    /// A user of an app.
     struct User: Hashable, Sendable {
         var app: AppID
         var id: UserID

@@ -15,7 +15,6 @@ struct SweepSchedule: Sendable {
         longestRest = shortestPeriod / 2
     }
 
-    /// The shards to look at now.
     func due(at now: ContinuousClock.Instant) -> [Int] {
         nextLook.indices.filter { shard in nextLook[shard].map { $0 <= now } ?? true }
     }

@@ -75,7 +75,6 @@ struct TypingStore: Sweepable {
 /// Redis answered what the scripts never answer: a fault of ours.
 struct MalformedReply: Error {}
 
-/// What is counted of typing.
 struct TypingMetrics: Sendable {
     private let byEvent = TypingAction.allCases.map { TypingMetrics.counter($0, by: "event") }
     private let bySweep = TypingAction.allCases.map { TypingMetrics.counter($0, by: "sweep") }

@@ -21,7 +21,6 @@ struct AppCreateCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// What is shown.
     struct Answer: Codable, Equatable, Sendable {
         var app: String
         var provider: String

@@ -23,11 +23,9 @@ struct AppDeleteCommand: AsyncParsableCommand {
     @Argument(help: "The app, as layer:///apps/production/<uuid> or as the UUID alone.")
     var app: String
 
-    /// What is shown.
     struct Answer: Codable, Equatable, Sendable {
         var app: String
         var name: String
-        /// What there was of it.
         var deleted: AppDeletion.Extent
         var rows: Int64
     }

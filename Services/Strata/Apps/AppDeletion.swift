@@ -24,7 +24,6 @@ struct AppDeletion: Sendable {
         }
     }
 
-    /// An app that may be deleted.
     struct Subject: Equatable, Sendable {
         var name: String
         var extent: Extent
@@ -104,7 +103,6 @@ struct AppDeletion: Sendable {
     }
 }
 
-/// What there is of an app.
 struct ReadAppExtent: PostgresQuery {
     let app: UUID
 

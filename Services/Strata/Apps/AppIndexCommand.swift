@@ -12,7 +12,6 @@ struct AppIndexCommand: AsyncParsableCommand {
         subcommands: [AppIndexAddCommand.self, AppIndexListCommand.self, AppIndexRemoveCommand.self])
 }
 
-/// An index, as it is shown.
 struct AppIndexRow: Codable, Equatable, Sendable {
     var property: String
     var state: String
@@ -26,7 +25,6 @@ struct AppIndexRow: Codable, Equatable, Sendable {
         readyAt = index.readyAt?.formatted(.iso8601)
     }
 
-    /// A line for people.
     var line: String { "\(state.padding(toLength: 8, withPad: " ", startingAt: 0))  \(createdAt)  \(property)" }
 }
 

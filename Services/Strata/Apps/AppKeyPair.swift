@@ -38,7 +38,6 @@ package enum AppKeyPair {
         return text
     }
 
-    /// Reads the text of a key file.
     static func readText(at path: String) throws -> String {
         do {
             return try String(contentsOfFile: path, encoding: .utf8)

@@ -10,7 +10,6 @@ struct AppListCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// One app, as it is shown.
     struct Row: Codable, Equatable, Sendable {
         var app: String
         var provider: String

@@ -6,7 +6,6 @@ import Postgres
 
 /// The apps in a database.
 public struct AppStore: Sendable {
-    /// An app, as it is listed.
     struct App: Equatable, Sendable {
         let id: UUID
         let providerID: UUID
@@ -123,7 +122,6 @@ struct ListApps: PostgresQuery {
     var parameters: [Value] { [] }
 }
 
-/// Suspends an app, or ends that.
 struct SuspendApp: PostgresQuery {
     let app: UUID
     let isSuspended: Bool

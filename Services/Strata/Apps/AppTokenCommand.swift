@@ -23,7 +23,6 @@ struct AppTokenCreateCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// What is shown.
     struct Answer: Codable, Equatable, Sendable {
         var id: String
         var name: String
@@ -55,7 +54,6 @@ struct AppTokenListCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// One token, as it is shown.
     struct Row: Codable, Equatable, Sendable {
         var id: String
         var name: String
@@ -92,7 +90,6 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
     }
 }
 
-/// The app that a command is about.
 struct AppTarget: ParsableArguments {
     @OptionGroup var database: DatabaseOption
     @Argument(help: "The app, as layer:///apps/production/<uuid> or as the UUID alone.")

@@ -3,7 +3,6 @@
 import ArgumentParser
 import Foundation
 
-/// Which database a command works on.
 struct DatabaseOption: ParsableArguments {
     @Option(help: "libpq URL of the database, as its owner. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running `strata dev`)")
     var database: String?

@@ -5,9 +5,7 @@ import Postgres
 import StrataModel
 
 extension AppStore {
-    /// An index of metadata, as it is listed.
     struct Index: Equatable, Sendable {
-        /// Dotted.
         let path: String
         let createdAt: Date
         /// Nil: it is being built.
@@ -38,7 +36,6 @@ extension AppStore {
     }
 }
 
-/// Adds an index of metadata.
 struct AddAppIndex: PostgresQuery {
     let app: UUID
     let path: String

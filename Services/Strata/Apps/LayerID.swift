@@ -6,7 +6,6 @@ package import Foundation
 package enum LayerID {
     case app, provider, key
 
-    /// The whole id.
     package func text(_ id: UUID) -> String {
         prefix + id.uuidString.lowercased()
     }

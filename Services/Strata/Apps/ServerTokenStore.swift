@@ -95,7 +95,6 @@ struct ListServerTokens: PostgresQuery {
     var parameters: [Value] { [.uuid(app)] }
 }
 
-/// Removes a server token.
 struct DeleteServerToken: PostgresQuery {
     let id: UUID
 

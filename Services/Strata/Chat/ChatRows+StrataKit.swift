@@ -43,7 +43,6 @@ extension ChatMessage.RecipientProgress {
 }
 
 extension ChatState {
-    /// Events of the connection.
     mutating func show(_ event: ConnectionEvent) {
         switch event {
         case .connected: link = .online

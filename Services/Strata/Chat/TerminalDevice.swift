@@ -16,7 +16,6 @@ final class TerminalDevice: Sendable {
         case bytes([UInt8])
         /// Its window has another size.
         case resized
-        /// It is gone.
         case closed
     }
 

@@ -27,7 +27,6 @@ struct ConversationReplica: Sendable, Equatable {
         return words.joined(separator: ", ")
     }
 
-    /// Applies the operations of an update.
     mutating func applyOperations(_ operations: JSONValue) {
         for operation in operations.array ?? [] {
             let path = (operation["property"].string ?? "").split(separator: ".").map(String.init)

@@ -5,7 +5,6 @@ import ProtocolClient
 
 /// The system the demo plays against: its gateways, and an app whose key we hold.
 struct DemoSystem: Sendable {
-    /// An app and what signs for it.
     struct App: Sendable {
         let id: UUID
         let provider: UUID
@@ -15,7 +14,6 @@ struct DemoSystem: Sendable {
         let isNew: Bool
     }
 
-    /// One for each gateway.
     let gateways: [ProtocolClient]
     let app: App
     /// Of a system on this machine: tells when one of its processes was started again.
@@ -28,7 +26,6 @@ struct DemoSystem: Sendable {
         return Dictionary(processes) { $1 }
     }
 
-    /// A signed identity token for a user.
     func identityToken(user: String, displayName: String, nonce: String) async throws -> String {
         try await IdentityToken(provider: app.provider, key: app.key, user: user, nonce: nonce, displayName: displayName).signed(with: app.privateKey)
     }

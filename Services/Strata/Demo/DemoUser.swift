@@ -8,13 +8,11 @@ import ProtocolClient
 final class DemoUser: Sendable {
     struct State: Sendable {
         var token = ""
-        /// Which gateway the client talks to.
         var gateway: Int
         /// Open and caught up.
         var socket: ProtocolSocket?
         /// Open, perhaps not caught up.
         var opened: ProtocolSocket?
-        /// Counts connections.
         var connection = 0
         /// Whether the network is there.
         var isOnline = true
@@ -46,7 +44,6 @@ final class DemoUser: Sendable {
     /// `layer:///identities/…`
     var identity: String { "layer:///identities/\(id)" }
 
-    /// The gateway the client talks to now.
     var client: ProtocolClient { system.gateways[state.change { $0.gateway }] }
 
     /// `gateway 2 (https://…)`
@@ -89,7 +86,6 @@ final class DemoUser: Sendable {
         }
     }
 
-    /// Forgets packets that no wait has taken.
     func forget(where matches: (ReceivedPacket) -> Bool) {
         state.change { $0.unclaimed.removeAll(where: matches) }
     }
@@ -116,7 +112,6 @@ final class DemoUser: Sendable {
 }
 
 extension JSONValue {
-    /// Whether a patch has this operation.
     func has(_ operation: String, property: String, value: JSONValue? = nil) -> Bool {
         (array ?? [])
             .contains { $0["operation"].string == operation && $0["property"].string == property && (value == nil || $0["value"] == value) }

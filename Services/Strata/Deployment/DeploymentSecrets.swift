@@ -36,12 +36,10 @@ struct DeploymentSecrets {
         }
     }
 
-    /// Where the others are.
     struct Places {
         /// `host:port`.
         var postgres = "postgres:5432"
         var database = "strata"
-        /// The database's owner.
         var owner = "strata"
         /// `host:port`.
         var redis = "redis:6379"

@@ -5,7 +5,6 @@ import Postgres
 
 /// The database of a system on this machine: one database, a role for each service.
 enum DevDatabase {
-    /// The database's name.
     static let name = "strata"
 
     /// Makes the database and the roles if there are none, and brings the schema up to date.

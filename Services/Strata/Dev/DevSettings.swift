@@ -14,7 +14,6 @@ struct DevSettings: Equatable, Sendable {
     var httpsPort: Int
     /// The base of the URLs inside objects, without a slash at the end.
     var publicURL: String
-    /// Level of the services' logs.
     var logLevel: String
 
     /// The most instances of one service: more is a mistake on one machine.

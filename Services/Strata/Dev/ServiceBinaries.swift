@@ -12,7 +12,6 @@ struct ServiceBinaries: Sendable {
         self.directory = directory ?? Self.own
     }
 
-    /// The executable of a service.
     func path(of kind: ServiceKind) -> String {
         "\(directory)/\(kind.rawValue)"
     }

@@ -4,7 +4,6 @@ import LocalServers
 
 /// Which processes run, on which ports, and what each is told in its environment. Pure but for the two questions about ports.
 struct ServicePlan: Equatable, Sendable {
-    /// One process.
     struct Instance: Equatable, Sendable {
         let kind: ServiceKind
         /// Counted from 1.
@@ -100,7 +99,6 @@ struct ServicePlan: Equatable, Sendable {
         "STRATA_WEBHOOKS_PASSWORD",
     ]
 
-    /// The whole environment of a process.
     func environment(of instance: Instance, in context: Context) -> [String: String] {
         var environment = context.inherited.filter { !Self.ownKeys.contains($0.key) && !$0.key.hasPrefix("STRATA_TEST_") }
         // On one machine there is no need to wait long for clients to end their connections.

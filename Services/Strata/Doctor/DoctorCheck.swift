@@ -2,7 +2,6 @@
 
 /// The result of one check of `strata doctor`.
 struct DoctorCheck: Codable, Equatable, Sendable {
-    /// The judgement of a check.
     enum Verdict: String, Codable, Sendable {
         /// Nothing is wrong.
         case fine

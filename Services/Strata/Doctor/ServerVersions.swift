@@ -4,7 +4,6 @@
 struct ServerVersions: Equatable, Sendable {
     /// The name in the output of `--version`.
     let product: String
-    /// The supported versions, ascending.
     let supported: [Int]
     /// The major versions on which `scripts/test-versions.sh` has passed.
     let tested: [Int]

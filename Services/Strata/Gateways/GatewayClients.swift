@@ -3,7 +3,6 @@
 import Foundation
 import ProtocolClient
 
-/// The gateways a command talks to.
 enum GatewayClients {
     /// How long a gateway may take that is just being started again.
     private static let patience = Duration.seconds(10)

@@ -41,7 +41,6 @@ struct ServerAPIOption: ParsableArguments {
     }
 }
 
-/// The Server API of one app.
 struct ServerAPI: Sendable {
     let gateway: ProtocolClient
     let app: UUID

@@ -3,7 +3,6 @@
 import Crypto
 import Foundation
 
-/// Unguessable words.
 enum RandomToken {
     /// 256 random bits in base64url, without padding: 43 characters that need no escaping in a URL, a header or a shell.
     static func make() -> String {

@@ -5,7 +5,6 @@ import Glibc
 
 /// The directory in which everything of one system on this machine lies: `.strata`, or what `STRATA_HOME` names.
 struct StrataHome: Sendable, Equatable {
-    /// Absolute path.
     let path: String
 
     /// The home a command works on.

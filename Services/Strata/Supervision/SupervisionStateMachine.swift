@@ -9,9 +9,7 @@ import NetKit
 struct SupervisionStateMachine: Sendable {
     /// How long to wait before a child is started again.
     struct BackOff: Sendable, Equatable {
-        /// The first pause.
         var first = Duration.milliseconds(100)
-        /// The longest one.
         var longest = Duration.seconds(10)
         /// A child that lives this long starts again with the first pause.
         var forgivenAfter = Duration.seconds(15)
@@ -25,7 +23,6 @@ struct SupervisionStateMachine: Sendable {
         case pause(Duration)
         /// Ask the process to end.
         case stopChild
-        /// It is over.
         case finish
         /// Wait for what comes.
         case nothing
@@ -51,7 +48,6 @@ struct SupervisionStateMachine: Sendable {
         pauses = Backoff(initial: backOff.first, maximum: backOff.longest)
     }
 
-    /// The owner begins.
     mutating func begin() -> Action {
         switch state {
         case .idle:
@@ -84,7 +80,6 @@ struct SupervisionStateMachine: Sendable {
         }
     }
 
-    /// The process has ended.
     mutating func processEnded(at now: ContinuousClock.Instant) -> Action {
         switch state {
         case .running(let since):
@@ -97,7 +92,6 @@ struct SupervisionStateMachine: Sendable {
         }
     }
 
-    /// The pause is over.
     mutating func pauseElapsed() -> Action {
         switch state {
         case .pausing:

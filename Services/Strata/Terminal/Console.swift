@@ -7,7 +7,6 @@ import Synchronization
 ///
 /// Lines are written whole, from whichever task, and at once also into a pipe.
 final class Console: Sendable {
-    /// The terminal.
     static let standard = Console(
         // A terminal that has gone away is no reason to stop working.
         out: { try? FileHandle.standardOutput.write(contentsOf: Data($0.utf8)) },

@@ -27,7 +27,6 @@ struct WebhookHandler: CallHandler {
         }
     }
 
-    /// One hook of an app.
     private struct Named {
         let app: AppID
         let id: WebhookID

@@ -12,7 +12,6 @@ import Synchronization
 /// The latest attempts of each hook, written to the database twice a second: of thousands of deliveries a second, those are kept that an app's server can
 /// see. What was not written yet when the process is killed is missing in the list; what was delivered does not depend on it.
 final class DeliveryLog: Service {
-    /// One attempt.
     struct Attempt: Sendable {
         let hook: Hook
         let event: RecordedEvent

@@ -15,7 +15,6 @@ struct DeliveryRoom: Sendable {
     let slowAfter: Duration
     /// After so many failures in a row a hook is failing.
     static let mostFailures = 8
-    /// Lanes of a failing hook.
     static let lanesOfFailing = 2
     private(set) var inFlight = 0
     private var ofHooks: [WebhookID: Int] = [:]
@@ -55,7 +54,6 @@ struct DeliveryRoom: Sendable {
 
     private func isInHalf(_ hook: WebhookID) -> Bool { isFailing(hook) || slow.contains(hook) }
 
-    /// A delivery to a hook has failed or succeeded.
     mutating func note(hasFailed: Bool, took time: Duration, _ hook: WebhookID) {
         failures[hook] = hasFailed ? min((failures[hook] ?? 0) + 1, Self.mostFailures) : nil
         if time > slowAfter { slow.insert(hook) } else { slow.remove(hook) }

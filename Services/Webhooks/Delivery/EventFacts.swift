@@ -24,7 +24,6 @@ struct EventFacts {
         subject = event.subject
     }
 
-    /// The event of these facts.
     static func event(_ recorded: RecordedEvent) throws -> WebhookEvent {
         guard let kind = WebhookEventKind(rawValue: recorded.kind) else { throw Malformed(member: "kind") }
         let facts = try EventFacts(recorded)

@@ -29,7 +29,6 @@ public struct AddressBlock: Hashable, Sendable, CustomStringConvertible {
         description = text
     }
 
-    /// Whether an address lies in it.
     func contains(_ address: IPAddress) -> Bool {
         guard address.bytes.count == bytes.count else { return false }
         let whole = length / 8
@@ -39,7 +38,6 @@ public struct AddressBlock: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// An IP address.
 struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     /// 4 or 16, in the order of the network. An IPv4 address that is written as an IPv6 one counts as what it is.
     let bytes: [UInt8]

@@ -15,7 +15,6 @@ import Synchronization
 /// A client of AsyncHTTPClient for each host is told the address that was checked, so that it resolves nothing itself. It keeps connections for a few
 /// seconds, less than common receivers do: a request is not sent into a connection that is about to be closed.
 final class HTTPSender: Sendable {
-    /// What a receiver answered.
     struct Answer: Sendable {
         let status: Int
         let reason: String

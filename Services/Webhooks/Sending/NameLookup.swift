@@ -91,6 +91,5 @@ final class NameLookup: Sendable {
         return answer
     }
 
-    /// Ends the threads.
     func shutDown() async { try? await threads.shutdownGracefully() }
 }

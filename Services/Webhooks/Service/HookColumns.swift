@@ -32,7 +32,6 @@ struct HookColumns: ColumnSet {
         verifiedAt = try names.column("verified_at")
     }
 
-    /// What a statement selects of a row.
     static func selected(of row: String = "h") -> String {
         ["id", "app_id", "created_at", "version", "target_url", "secret", "events", "config", "status", "status_reason", "verified_at"]
             .map { "(\(row)).\($0)" }.joined(separator: ", ")

@@ -6,7 +6,6 @@ import StrataModel
 
 // The service's statements; what they promise is said beside the functions of schema `webhooks` (Shared/Schema).
 
-/// Registers a hook.
 struct CreateHook: PostgresQuery {
     let webhook: Webhook
     let secret: String
@@ -32,7 +31,6 @@ struct CreateHook: PostgresQuery {
     }
 }
 
-/// All hooks of an app, or one of them.
 struct ReadHooks: PostgresQuery {
     let app: AppID
     /// Nil: all.
@@ -50,7 +48,6 @@ struct ReadHooks: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), Value(id?.rawValue)] }
 }
 
-/// All hooks that are active.
 struct ReadActiveHooks: PostgresQuery {
     typealias Columns = HookColumns
 
@@ -193,7 +190,6 @@ struct ClaimLanes: PostgresQuery {
 /// The first events of lanes that were claimed.
 struct ReadLanes: PostgresQuery {
     let hooks: [UUID]
-    /// One for each hook.
     let lanes: [UUID]
     /// Of each lane: events, and about how many bytes.
     let events: Int64
@@ -231,7 +227,6 @@ struct FinishLanes: PostgresQuery {
     }
 }
 
-/// Keeps attempts.
 struct KeepDeliveries: PostgresQuery {
     let attempts: String
     let keep: Int64
@@ -292,7 +287,6 @@ struct SweepHooks: PostgresQuery {
     var parameters: [Value] { [.int8(keep), .int8(limit), Value(after)] }
 }
 
-/// What is waiting.
 struct ReadBacklog: PostgresQuery {
     typealias Columns = BacklogColumns
 

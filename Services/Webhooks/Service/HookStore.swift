@@ -114,7 +114,6 @@ struct HookStore: Sendable {
     }
 }
 
-/// Which lane.
 private struct LanePlace: Hashable {
     let hook: UUID
     let lane: UUID
@@ -132,7 +131,6 @@ struct ClaimedLane: Sendable {
     var events: [RecordedEvent] = []
 }
 
-/// An event as it was recorded.
 struct RecordedEvent: Sendable {
     let position: Int64
     let number: Int64

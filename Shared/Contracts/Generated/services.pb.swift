@@ -569,71 +569,6 @@ public nonisolated struct ProtoDeletePushTokenRequest: Sendable {
   fileprivate var _mutation: ProtoMutation? = nil
 }
 
-public nonisolated struct ProtoSendAnnouncementRequest: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  public var appID: Data = Data()
-
-  public var id: Data = Data()
-
-  public var sender: ProtoSendAnnouncementRequest.OneOf_Sender? = nil
-
-  public var senderName: String {
-    get {
-      if case .senderName(let v)? = sender {return v}
-      return String()
-    }
-    set {sender = .senderName(newValue)}
-  }
-
-  public var senderUserID: String {
-    get {
-      if case .senderUserID(let v)? = sender {return v}
-      return String()
-    }
-    set {sender = .senderUserID(newValue)}
-  }
-
-  public var recipients: [String] = []
-
-  public var parts: [ProtoMessagePart] = []
-
-  public var notification: String {
-    get {_notification ?? String()}
-    set {_notification = newValue}
-  }
-  /// Returns true if `notification` has been explicitly set.
-  public var hasNotification: Bool {self._notification != nil}
-  /// Clears the value of `notification`. Subsequent reads from it will return its default value.
-  public mutating func clearNotification() {self._notification = nil}
-
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public nonisolated enum OneOf_Sender: Equatable, Sendable {
-    case senderName(String)
-    case senderUserID(String)
-
-  }
-
-  public init() {}
-
-  fileprivate var _notification: String? = nil
-}
-
-public nonisolated struct ProtoSendAnnouncementResponse: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  public var sentAt: Int64 = 0
-
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public init() {}
-}
-
 public nonisolated struct ProtoGetAnnouncementRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -693,7 +628,6 @@ public nonisolated struct ProtoListAnnouncementsResponse: Sendable {
   /// The answer holds only a part of the page: the limit left no room for the rest.
   public var isCut: Bool = false
 
-  /// Older services leave it out.
   public var end: ProtoPageEnd {
     get {_end ?? ProtoPageEnd()}
     set {_end = newValue}
@@ -1048,7 +982,6 @@ public nonisolated struct ProtoListConversationsResponse: Sendable {
   /// The rest of the page, for which there was no room. The caller asks for these by id.
   public var later: [Data] = []
 
-  /// Older services leave it out.
   public var end: ProtoPageEnd {
     get {_end ?? ProtoPageEnd()}
     set {_end = newValue}
@@ -1584,7 +1517,6 @@ public nonisolated struct ProtoListMessagesResponse: Sendable {
   /// The answer holds only a part of the page: the limit left no room for the rest.
   public var isCut: Bool = false
 
-  /// Older services leave it out.
   public var end: ProtoPageEnd {
     get {_end ?? ProtoPageEnd()}
     set {_end = newValue}
@@ -2088,9 +2020,6 @@ public nonisolated struct ProtoReadLogsRequest: Sendable {
 
   /// The approximate limit of the answer; 0 is no limit. The answer holds at least one entry, if there is any.
   public var maxBytes: Int64 = 0
-
-  /// The caller understands the entries messages_hidden, message_deleted and conversation_deleted of users' logs.
-  public var knowsDeletions: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4653,118 +4582,6 @@ nonisolated extension ProtoDeletePushTokenRequest: SwiftProtobuf.Message, SwiftP
   }
 }
 
-nonisolated extension ProtoSendAnnouncementRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SendAnnouncementRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}id\0\u{3}sender_name\0\u{3}sender_user_id\0\u{1}recipients\0\u{1}parts\0\u{1}notification\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
-      case 2: try { try decoder.decodeSingularBytesField(value: &self.id) }()
-      case 3: try {
-        var v: String?
-        try decoder.decodeSingularStringField(value: &v)
-        if let v = v {
-          if self.sender != nil {try decoder.handleConflictingOneOf()}
-          self.sender = .senderName(v)
-        }
-      }()
-      case 4: try {
-        var v: String?
-        try decoder.decodeSingularStringField(value: &v)
-        if let v = v {
-          if self.sender != nil {try decoder.handleConflictingOneOf()}
-          self.sender = .senderUserID(v)
-        }
-      }()
-      case 5: try { try decoder.decodeRepeatedStringField(value: &self.recipients) }()
-      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.parts) }()
-      case 7: try { try decoder.decodeSingularStringField(value: &self._notification) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.appID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
-    }
-    if !self.id.isEmpty {
-      try visitor.visitSingularBytesField(value: self.id, fieldNumber: 2)
-    }
-    switch self.sender {
-    case .senderName?: try {
-      guard case .senderName(let v)? = self.sender else { preconditionFailure() }
-      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
-    }()
-    case .senderUserID?: try {
-      guard case .senderUserID(let v)? = self.sender else { preconditionFailure() }
-      try visitor.visitSingularStringField(value: v, fieldNumber: 4)
-    }()
-    case nil: break
-    }
-    if !self.recipients.isEmpty {
-      try visitor.visitRepeatedStringField(value: self.recipients, fieldNumber: 5)
-    }
-    if !self.parts.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.parts, fieldNumber: 6)
-    }
-    try { if let v = self._notification {
-      try visitor.visitSingularStringField(value: v, fieldNumber: 7)
-    } }()
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: ProtoSendAnnouncementRequest, rhs: ProtoSendAnnouncementRequest) -> Bool {
-    if lhs.appID != rhs.appID {return false}
-    if lhs.id != rhs.id {return false}
-    if lhs.sender != rhs.sender {return false}
-    if lhs.recipients != rhs.recipients {return false}
-    if lhs.parts != rhs.parts {return false}
-    if lhs._notification != rhs._notification {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension ProtoSendAnnouncementResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SendAnnouncementResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}sent_at\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularInt64Field(value: &self.sentAt) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if self.sentAt != 0 {
-      try visitor.visitSingularInt64Field(value: self.sentAt, fieldNumber: 1)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: ProtoSendAnnouncementResponse, rhs: ProtoSendAnnouncementResponse) -> Bool {
-    if lhs.sentAt != rhs.sentAt {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
 nonisolated extension ProtoGetAnnouncementRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".GetAnnouncementRequest"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}announcement_id\0")
@@ -7166,7 +6983,7 @@ nonisolated extension ProtoBaselineResponse.Entry: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ReadLogsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}cursors\0\u{3}user_after\0\u{1}limit\0\u{4}K\u{1}max_bytes\0\u{4}d\u{2}knows_deletions\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}cursors\0\u{3}user_after\0\u{1}limit\0\u{4}K\u{1}max_bytes\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7180,7 +6997,6 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 4: try { try decoder.decodeSingularInt64Field(value: &self._userAfter) }()
       case 5: try { try decoder.decodeSingularInt32Field(value: &self.limit) }()
       case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
-      case 244: try { try decoder.decodeSingularBoolField(value: &self.knowsDeletions) }()
       default: break
       }
     }
@@ -7209,9 +7025,6 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
     if self.maxBytes != 0 {
       try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
     }
-    if self.knowsDeletions != false {
-      try visitor.visitSingularBoolField(value: self.knowsDeletions, fieldNumber: 244)
-    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7222,7 +7035,6 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs._userAfter != rhs._userAfter {return false}
     if lhs.limit != rhs.limit {return false}
     if lhs.maxBytes != rhs.maxBytes {return false}
-    if lhs.knowsDeletions != rhs.knowsDeletions {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

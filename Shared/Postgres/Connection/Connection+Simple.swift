@@ -12,7 +12,6 @@ import Darwin
 
 // Outside pipeline mode: session set-up and migrations.
 extension Connection {
-    /// Runs one statement with text parameters.
     func run(_ sql: String, with parameters: [String], flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) -> Rows {
         let texts = parameters.map { strdup($0) }
         defer { for text in texts { free(text) } }

@@ -8,7 +8,6 @@ struct FunctionReplacement {
     let session: MigrationSession
     let set: FunctionSet
 
-    /// What a database has.
     struct Record {
         let revision: Int
         let checksum: String

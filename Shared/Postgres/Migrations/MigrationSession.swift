@@ -23,7 +23,6 @@ struct MigrationSession {
     }
 }
 
-/// One run of a migrator.
 struct MigrationRun {
     let session: MigrationSession
     let logger: Logger

@@ -4,7 +4,6 @@ import CLibPQ
 
 /// What the server says of a statement, without executing it: its parameters, and the columns of its result.
 package struct StatementDescription: Sendable, Hashable, Codable {
-    /// A column of its result.
     package struct Column: Sendable, Hashable, Codable {
         package let name: String
         /// As SQL writes it, for instance `timestamp with time zone`.

@@ -79,7 +79,6 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     var owners: [UInt64: (worker: Int, count: Int)] = [:]
     /// How many statements each user has under way, in a pool that runs each alone.
     var underWay: [UInt64: Int] = [:]
-    /// What the timer waits for.
     var timer: Instant?
     var wasUnavailable = false
 

@@ -14,7 +14,6 @@ public protocol PostgresQuery: Sendable {
     /// By which its rows are read.
     associatedtype Columns: ColumnSet
 
-    /// The statement.
     static var statement: Statement { get }
 
     /// The values of `$1`, `$2`, …

@@ -5,7 +5,6 @@ import Foundation
 struct SocketInbox {
     typealias Matcher = @Sendable (ReceivedPacket) -> Bool
 
-    /// A caller that waits.
     enum Waiter {
         case response(requestID: String, CheckedContinuation<ReceivedPacket, any Error>)
         case match(Matcher, CheckedContinuation<ReceivedPacket, any Error>)

@@ -14,7 +14,6 @@ struct SocketOpening {
     let tls: TLSConfiguration?
     let host: String
 
-    /// What came of it.
     enum Outcome: Sendable {
         case opened(ProtocolSocket, subprotocol: String?)
         case refused(RESTAnswer)

@@ -97,7 +97,6 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         _ = remove(member)
     }
 
-    /// Connecting failed.
     mutating func connectFailed(_ member: Member, error: RPCError) {
         triedMembers.insert(member.id)
         lastFailure = error

@@ -8,7 +8,6 @@ import NetKit
 /// Every token that enters leaves exactly once, in a ``Completion``, whatever happens in which order; frames about calls that have left are
 /// ignored, since an answer may cross a cancellation.
 struct RPCCallTable<Token> {
-    /// A call that is over.
     struct Completion {
         var token: Token
         var result: Result<ByteBuffer, RPCError>
@@ -62,7 +61,6 @@ struct RPCCallTable<Token> {
         if let parts = call.parts { arriving.give(parts.readableBytes) }
     }
 
-    /// The answer, or the end of it.
     mutating func answered(_ id: UInt64, with payload: ByteBuffer) -> Action {
         guard var call = remove(id) else { return .none }
         guard var whole = call.parts.take() else {
@@ -92,7 +90,6 @@ struct RPCCallTable<Token> {
         return .none
     }
 
-    /// The callee reported an error.
     mutating func failed(_ id: UInt64, error: RPCError) -> Action {
         guard let call = remove(id) else { return .none }
         return .complete(Completion(token: call.token, result: .failure(error)))

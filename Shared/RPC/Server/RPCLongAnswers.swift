@@ -23,7 +23,6 @@ struct RPCLongAnswers {
     /// Of what is left of all of them.
     private(set) var bytes = 0
 
-    /// Adds an answer behind the others.
     mutating func add(_ answer: ByteBuffer, forCall id: UInt64) {
         queue.append((id, answer))
         bytes += answer.readableBytes

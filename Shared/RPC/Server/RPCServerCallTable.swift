@@ -41,7 +41,6 @@ struct RPCServerCallTable<Handler> {
     /// Whether the connection has nothing left to do.
     var isDrained: Bool { drain == .confirmed && calls.isEmpty }
 
-    /// A request arrived.
     mutating func requestReceived(_ id: UInt64, deadline: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Received {
         guard calls[id] == nil else { return .duplicate }
         guard deadline > now else { return .expired }

@@ -109,7 +109,6 @@ final class RPCServerCore: Sendable {
         return accepted
     }
 
-    /// A connection is gone.
     func closed(_ connection: RPCServerConnection) {
         let count = connections.withLock { connections in
             connections.open[ObjectIdentifier(connection)] = nil

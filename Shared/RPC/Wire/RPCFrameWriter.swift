@@ -14,7 +14,6 @@ final class RPCFrameWriter {
     private var nextCapacity = 512
     private var hasWritten = false
 
-    /// Adds a frame.
     func writeFrame(_ frame: RPCFrame) {
         makeRoom()
         buffer.writeFrame(frame)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which master serves which slot.
 struct SlotMap: Sendable, Equatable {
     private static let unassigned = UInt16.max
     private var owners = [UInt16](repeating: unassigned, count: HashSlot.count)

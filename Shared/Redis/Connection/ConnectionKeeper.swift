@@ -7,9 +7,7 @@ import NetKit
 /// What the owner of a connection that reconnects is told. Everything is called on the event loop.
 protocol ConnectionKeeperDelegate: ConnectionRole {
     func connectionReady()
-    /// A connection that was ready has ended.
     func connectionLost(_ error: RedisError)
-    /// An attempt to connect failed.
     func attemptFailed(_ error: RedisError)
 }
 

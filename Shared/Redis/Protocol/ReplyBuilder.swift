@@ -57,7 +57,6 @@ struct ReplyBuilder {
         return value(at: &index)
     }
 
-    /// Forgets the reply.
     mutating func reset() {
         elements.removeAll(keepingCapacity: elements.count <= 1024)
         bytes = ByteBuffer()

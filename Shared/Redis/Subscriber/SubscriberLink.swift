@@ -3,7 +3,6 @@
 import Logging
 import NIOCore
 
-/// The subscribing connection to one server.
 final class SubscriberLink: ConnectionKeeperDelegate {
     let index: SubscriptionStateMachine.Link
     private let keeper: ConnectionKeeper<SubscriberLink>

@@ -180,14 +180,12 @@ public struct JSONWriter: ~Copyable {
         var text = text
         text.withUTF8 { append($0) }
     }
-    /// The same for bytes.
     @inline(__always)
     mutating func append(_ text: UnsafeBufferPointer<UInt8>) {
         guard let source = text.baseAddress else { return }
         reserve(text.count).update(from: source, count: text.count)
         count &+= text.count
     }
-    /// The same for bytes.
     mutating func append(_ text: [UInt8]) { text.withUnsafeBufferPointer { append($0) } }
     /// Takes back the last byte.
     mutating func dropLast() { count = max(0, count - 1) }

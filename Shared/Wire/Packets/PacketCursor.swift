@@ -56,7 +56,6 @@ struct PacketCursor {
         }
     }
 
-    /// The longest header of a frame.
     static let frameHeaderBytes = 10
 }
 

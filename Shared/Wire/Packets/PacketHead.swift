@@ -17,7 +17,6 @@ public enum PacketKind: Hashable, Sendable {
 
 /// The part of a packet that every socket has for itself: its counter, and a time. Ends after `"body":`, where a ``PacketTail`` goes on.
 struct PacketHead: Sendable {
-    /// What the packet is.
     var kind: PacketKind
     /// 0 for the first packet of a connection, one more for each after it.
     var counter: Int64

@@ -12,7 +12,6 @@ enum MetadataBody {
         return leaves
     }
 
-    /// The tree of an object.
     static func tree(_ value: JSONValue) throws(Failure) -> MetadataTree {
         var room = Limits.metadataRequestBytes
         return MetadataTree(leaves: try leaves(of: value, at: .root, room: &room))

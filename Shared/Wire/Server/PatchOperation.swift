@@ -3,7 +3,6 @@ import StrataModel
 
 /// One operation of a patch that an app's own server sends for something that is no conversation (docs/server-api.md).
 struct PatchOperation {
-    /// What is done.
     enum Verb: String { case set, delete, add, remove }
 
     /// Its place in the patch.

@@ -136,7 +136,6 @@ extension MessagePart {
 }
 
 extension JSONValue {
-    /// The value of a number.
     fileprivate var doubleValue: Double? {
         switch self {
         case .integer(let value): Double(value)

@@ -95,6 +95,5 @@ public struct ServerRenderer: Sendable {
         writer.endObject()
     }
 
-    /// How a user is named as a key of an object.
     func key(of user: UserID) -> String { namesUsersByID ? user.rawValue : user.layerID }
 }

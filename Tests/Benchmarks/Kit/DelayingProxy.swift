@@ -6,7 +6,6 @@ import NIOPosix
 struct DelayingProxy: Sendable {
     private let listener: any Channel
 
-    /// The port that clients connect to.
     var port: Int { listener.localAddress?.port ?? 0 }
 
     /// Forwards to a port of the loopback interface.

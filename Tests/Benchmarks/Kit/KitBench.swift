@@ -12,7 +12,6 @@ struct KitBench {
     /// Users who are signed in; the first one has the app, the others write to them.
     private static let users = 201
 
-    /// What is measured.
     enum Step: String, CaseIterable, Sendable { case sync, catchup, queue, live, many, large }
 
     static func run(_ steps: Set<Step>, group: any EventLoopGroup) async throws -> [String] {

@@ -3,7 +3,6 @@ import Foundation
 
 /// What a process that uses StrataKit is to do, and what it needs for that. Handed to it as one line of JSON.
 struct KitTask: Codable, Sendable {
-    /// What is measured.
     enum Kind: String, Codable, Sendable {
         /// Sign in, and fetch everything into an empty store.
         case coldSync
@@ -32,7 +31,6 @@ struct KitTask: Codable, Sendable {
     /// Messages to send, to await, or to write.
     var messages = 0
     var conversations = 0
-    /// The conversation that is shown.
     var conversation = ""
     /// A session of the same user, for a socket beside StrataKit's.
     var token = ""

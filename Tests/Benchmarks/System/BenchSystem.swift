@@ -118,7 +118,6 @@ final class BenchSystem: Sendable {
         return ProcessTable().processorTime(of: roots)
     }
 
-    /// The same for each service.
     func processorTimes() -> [String: Double] {
         let table = ProcessTable()
         return Dictionary(grouping: state.processes, by: \.service).mapValues { table.processorTime(of: Set($0.map { Int($0.pid) })) }

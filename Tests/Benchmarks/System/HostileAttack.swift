@@ -20,7 +20,6 @@ struct HostileAttack: Sendable {
     let system: BenchSystem
     let client: HTTPClient
     let group: any EventLoopGroup
-    /// What was prepared.
     private var conversations: [String] = []
     /// Of the shared conversation, newest first.
     private var messageIDs: [String] = []

@@ -23,12 +23,10 @@ enum HostileBench {
     /// What one pattern came to.
     private struct Result {
         let pattern: HostilePattern
-        /// One of each run.
         var alone: [HostileVictim.Measurement] = []
         var attacked: [HostileVictim.Measurement] = []
         /// When the attackers have stopped: what is left is what they have put into the victim's own answers.
         var afterwards: [HostileVictim.Measurement] = []
-        /// Requests of the attackers.
         var requests = (answered: 0, succeeded: 0)
         var rest: [String: Int] = [:]
         var peak: [String: Int] = [:]

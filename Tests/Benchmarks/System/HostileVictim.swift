@@ -7,7 +7,6 @@ import StrataCommand
 
 /// An honest user, and what they wait for: the first page of their list, a message to be taken, and a replay to end.
 struct HostileVictim: Sendable {
-    /// What is measured.
     enum Operation: String, CaseIterable { case list, send, replay }
 
     /// Seconds, by operation; and how many of them failed.
@@ -137,7 +136,6 @@ extension BenchSystem {
 
     /// The most memory that each process has had resident so far, in bytes, by service; of several of one kind the largest.
     var peakMemory: [String: Int] { memory("VmHWM:") }
-    /// What it has now.
     var residentMemory: [String: Int] { memory("VmRSS:") }
 
     private func memory(_ name: String) -> [String: Int] {

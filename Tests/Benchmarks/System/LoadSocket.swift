@@ -17,7 +17,6 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     var connection: (any Channel)? { channel }
     /// `create` packets of messages received.
     private(set) var messages = 0
-    /// All packets.
     private(set) var packets = 0
     /// Requests that were refused, and the first of these answers.
     private(set) var refused = 0
@@ -96,7 +95,6 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Reads nothing more, as a client that hangs.
     func pauseReading() async throws { try await channel?.setOption(.autoRead, value: false).get() }
-    /// Reads on.
     func resumeReading() async throws { try await channel?.setOption(.autoRead, value: true).get() }
 
     func read<T: Sendable>(_ body: @escaping @Sendable (LoadSocket) -> T) async throws -> T {

@@ -2,7 +2,6 @@
 
 /// What the network has to know of an IPv4 packet with TCP in it (RFC 791, RFC 9293), and how to answer one with a reset.
 struct Packet {
-    /// One direction of a connection.
     struct Flow: Hashable {
         let source: UInt32
         let sourcePort: UInt16
@@ -36,7 +35,6 @@ struct Packet {
 
     private func has(_ flag: UInt8) -> Bool { transport.map { bytes[$0 + 13] & flag != 0 } ?? false }
 
-    /// Begins a connection.
     var isSYN: Bool { has(0x02) && !has(0x10) }
     var isReset: Bool { has(0x04) }
 

@@ -78,7 +78,6 @@ package final class VirtualNetwork: Sendable {
         return network
     }
 
-    /// One more host.
     package func host() async throws -> Host {
         let number = devices.withLock { $0.count + 1 }
         let address = Address(bits: base | UInt32(number))
@@ -119,7 +118,6 @@ package final class VirtualNetwork: Sendable {
 
     // MARK: Packets
 
-    /// A packet that is on its way.
     private struct Travelling {
         let bytes: [UInt8]
         let target: UInt32

@@ -141,7 +141,6 @@ package final class WebhookReceiver: Sendable {
     }
 }
 
-/// One connection to a receiver.
 private final class Handler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

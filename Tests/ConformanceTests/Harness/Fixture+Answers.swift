@@ -35,7 +35,6 @@ extension Fixture {
         refused(answer.json, id, property: property, header: header, needsData: needsData, line: line)
     }
 
-    /// The answer of a socket that refuses with this error.
     func refused(_ answer: SocketAnswer, _ id: String, property: String? = nil, line: UInt = #line) {
         guard answer.errorID == id else { return fail("\(answer.packet.body), not \(id)", line: line) }
         refused(answer.data, id, property: property, header: nil, needsData: true, line: line)

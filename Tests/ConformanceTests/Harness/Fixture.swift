@@ -95,7 +95,6 @@ final class Fixture: Sendable {
     }
 }
 
-/// Ids and paths.
 enum Layer {
     static func uuid() -> String { UUID().uuidString.lowercased() }
     static func newConversation() -> String { "layer:///conversations/\(uuid())" }
@@ -104,7 +103,6 @@ enum Layer {
     static func path(_ id: String) -> String { String(id.dropFirst("layer://".count)) }
     static func identity(_ userID: String) -> String { "layer:///identities/\(userID)" }
     static func last(_ id: String) -> String { String(id.split(separator: "/").last ?? "") }
-    /// A date of the protocol.
     static func date(_ text: String?) -> Date? {
         text.flatMap { try? Date($0, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
     }

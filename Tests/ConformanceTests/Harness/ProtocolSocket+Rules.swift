@@ -68,15 +68,12 @@ extension ProtocolSocket {
         }
     }
 
-    /// The packets from this number on.
     func packets(from index: Int) -> [ReceivedPacket] { history.filter { $0.index >= index } }
 }
 
 extension JSONValue {
-    /// The first operation of a patch on a property.
     func operation(_ property: String) -> JSONValue? { array?.first { $0["property"].string == property } }
 
-    /// Whether a patch has this operation.
     func has(_ operation: String, _ property: String, value: JSONValue? = nil, id: String? = nil) -> Bool {
         (array ?? [])
             .contains {
@@ -87,7 +84,6 @@ extension JSONValue {
 
     /// The user ids of a list of identities.
     var userIDs: Set<String> { Set((array ?? []).compactMap { $0["user_id"].string }) }
-    /// The ids of a list of objects.
     var ids: [String] { (array ?? []).compactMap { $0["id"].string } }
 }
 

@@ -18,7 +18,6 @@ struct Rule: Sendable {
     let kind: Kind
     /// What is so, in one sentence.
     let text: String
-    /// The versions it is said of.
     let versions: [ProtocolVersion]
     /// Whether it has to wait for periods of the server's; such rules run beside the others from the beginning.
     let isSlow: Bool

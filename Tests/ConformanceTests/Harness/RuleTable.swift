@@ -6,7 +6,6 @@ import TestTiers
 
 /// All rules, in the order of the sections of docs/conformance.md.
 enum RuleTable {
-    /// One for each test function.
     enum Chapter: Int, CaseIterable {
         case conventions = 1
         case sessions = 3

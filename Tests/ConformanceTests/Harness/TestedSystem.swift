@@ -111,7 +111,6 @@ struct OperatorCommand: Sendable {
     @discardableResult
     func run(_ words: String...) async throws -> String { try await run(words: words) }
 
-    /// Runs it to its end.
     @discardableResult
     func run(words: [String]) async throws -> String {
         let exit = try await ChildProcess.run(Launch(program, arguments: words, environment: environment))

@@ -11,7 +11,6 @@ struct User: Sendable {
     let gateway: Int
     let version: ProtocolVersion
 
-    /// The user's identity.
     var id: String { Layer.identity(userID) }
     var client: ProtocolClient { fixture.system.client(gateway, version) }
 
@@ -33,7 +32,6 @@ struct User: Sendable {
     /// The object as the server shows it to the user.
     func load(_ id: String, line: UInt = #line) async throws -> JSONValue { try await get(Layer.path(id), line: line) }
 
-    /// Patches a conversation.
     func patch(_ id: String, _ operations: JSONValue..., line: UInt = #line) async throws {
         try await does("PATCH", Layer.path(id), .array(operations), line: line)
     }

@@ -7,7 +7,6 @@ import ProtocolClient
 extension S01 {
     // MARK: 1.8
 
-    /// The ids of a list, page by page.
     private static func walk(_ user: User, _ path: String, pageSize: Int, count: Int) async throws -> [String] {
         var ids: [String] = []
         let sign = path.contains("?") ? "&" : "?"

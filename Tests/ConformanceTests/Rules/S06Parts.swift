@@ -126,7 +126,6 @@ extension S06 {
 
     // MARK: 6.7
 
-    /// Ana's message of two parts in a conversation with Ben.
     private static func twoParts(_ f: Fixture) async throws -> (ana: User, ben: User, conversation: String, message: JSONValue, path: String) {
         let users = try await f.users("ana", "ben")
         let conversation = try await users[0].converse(users[1])

@@ -4,7 +4,6 @@ import ProtocolClient
 
 /// 7 Receipts.
 enum S07 {
-    /// Ana's message to Ben.
     private static func message(_ f: Fixture) async throws -> (ana: User, ben: User, conversation: String, message: String) {
         let users = try await f.users("ana", "ben")
         let conversation = try await users[0].converse(users[1])

@@ -75,7 +75,6 @@ struct HookReceiver: Sendable {
         try Self.lines(of: file).filter { $0["path"].string?.split(separator: "?").first.map(String.init) == path }
     }
 
-    /// Waits for events at a path that are as they have to be.
     func events(_ path: String, until isEnough: ([JSONValue]) -> Bool) async throws -> [JSONValue] {
         let deadline = ContinuousClock.now + .seconds(90)
         while .now < deadline {

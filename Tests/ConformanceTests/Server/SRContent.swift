@@ -7,7 +7,6 @@ import ProtocolClient
 enum SRContent {
     private static let bytes = Data(repeating: 7, count: 3000)
 
-    /// Announces content of a conversation, and uploads it.
     private static func upload(_ f: ServerFixture, in conversation: JSONValue, by method: String = "PUT") async throws -> JSONValue {
         let content = try await announce(f, in: conversation)
         let url = try f.need(content["upload_url"].string, "upload_url")
@@ -23,7 +22,6 @@ enum SRContent {
         return try await f.does("POST", f.path(conversation) + "/content", [:], status: 201, headers: headers)
     }
 
-    /// A message with this content.
     private static func message(_ f: ServerFixture, _ id: String?, size: Int) -> JSONValue {
         var body = f.message("", from: "ana")
         body["parts"] = [["mime_type": "image/png", "content": ["id": .string(id ?? ""), "size": .integer(Int64(size))]]]

@@ -3,11 +3,9 @@
 import Foundation
 import ProtocolClient
 
-/// Messages, their parts and receipts.
 enum SRMessages {
     static let rules: [ServerRule] = bodies + sending + reading + parts
 
-    /// A message with other parts.
     private static func message(_ f: ServerFixture, _ parts: JSONValue) -> JSONValue {
         var body = f.message("", from: "ana")
         body["parts"] = parts
@@ -262,7 +260,6 @@ enum SRMessages {
         },
     ]
 
-    /// A message, and where its parts are.
     private static func partsPath(_ f: ServerFixture) async throws -> (message: String, parts: String) {
         let conversation = try await conversation(f)
         let sent = try await f.send("one", from: "ana", to: conversation)

@@ -2,7 +2,6 @@
 
 import ProtocolClient
 
-/// The format of patches.
 enum SRPatches {
     static let rules: [ServerRule] = [
         ServerRule(100, "operations are carried out in order, all or nothing") { f in

@@ -3,7 +3,6 @@
 import Foundation
 import ProtocolClient
 
-/// Webhooks: administration and delivery.
 enum SRWebhooks {
     static let rules: [ServerRule] = administration + delivery
 

@@ -75,7 +75,6 @@ struct ServerFixture: Sendable {
     func ids(_ list: JSONValue) -> Set<String> {
         Set((list.array ?? []).compactMap { isOld ? $0.string : $0["user_id"].string })
     }
-    /// The status that a message has with a user.
     func status(_ message: JSONValue, _ user: String) -> String? {
         message["recipient_status"][isOld ? user : Layer.identity(user)].string
     }
@@ -100,14 +99,12 @@ struct ServerFixture: Sendable {
     /// `/conversations/:id` of an object that has such an id.
     func path(_ object: JSONValue) -> String { Layer.path(object["id"].string ?? "") }
 
-    /// The body of a message from this user.
     func message(_ text: String, from name: String) -> JSONValue {
         let parts: JSONValue = [["mime_type": "text/plain", "body": .string(text)]]
         return isOld
             ? ["sender": ["user_id": .string(user(name))], "parts": parts] : ["sender_id": .string(Layer.identity(user(name))), "parts": parts]
     }
 
-    /// Sends a message from this user.
     func send(_ text: String, from name: String, to conversation: JSONValue, line: UInt = #line) async throws -> JSONValue {
         try await does("POST", path(conversation) + "/messages", message(text, from: name), status: 201, line: line)
     }

@@ -2,7 +2,6 @@
 
 import Testing
 
-/// The versions of the Server API.
 enum ServerAPIVersion: String, CaseIterable, Sendable, Comparable {
     case v1 = "1.0"
     case v11 = "1.1"
@@ -23,7 +22,6 @@ struct ServerRule: Sendable {
     let id: String
     /// What is so, in one sentence.
     let text: String
-    /// The versions it is said of.
     let versions: [ServerAPIVersion]
     /// Why this server does not keep it, if it does not.
     let exception: String?

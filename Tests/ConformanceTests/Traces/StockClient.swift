@@ -17,7 +17,6 @@ actor StockClient {
     private var requests = 0
     /// The counter of the last packet; -1 after opening.
     private var lastCounter = -1
-    /// The timestamp of the last packet, from which is replayed.
     private(set) var lastTimestamp: String?
     private var looked = 0
 
@@ -182,7 +181,6 @@ actor StockClient {
         ])
     }
 
-    /// Waits for a change.
     @discardableResult
     func change(
         _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }

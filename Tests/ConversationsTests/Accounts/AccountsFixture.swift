@@ -43,7 +43,6 @@ struct AccountsFixture {
         }
     }
 
-    /// Registers an app with a key.
     func createApp(_ app: AppID, provider: UUID, keyID: UUID, pem: String = TokenMaker.key.publicKey.pemRepresentation) async throws {
         try await base.execute(
             """

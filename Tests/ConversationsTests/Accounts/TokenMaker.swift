@@ -32,7 +32,6 @@ struct TokenMaker {
         ]
     }
 
-    /// The compact form.
     func text() throws -> String {
         let head = Base64URL.encode(try JSONSerialization.data(withJSONObject: header))
         let body = Base64URL.encode(try JSONSerialization.data(withJSONObject: claims))

@@ -33,10 +33,6 @@ extension StoreTests {
                 let change = try #require(try told(calls))
                 #expect(change.position == Position(1) && change.content == .messagesHidden(upTo: Position(3), view: view))
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == [change])
-                // A gateway of before, which does not know such an entry, has the conversation shown anew.
-                #expect(
-                    try await calls.readLogs(as: "ana", [:], userAfter: .zero, knowsDeletions: false).userChanges.map(\.content)
-                        == [.conversationHidden(id, upTo: Position(3), wholly: false)])
                 // For the other one nothing has changed.
                 #expect(try await calls.messages(id, as: "ben").total == 4)
                 #expect(try calls.heard(id).last?.position == Position(6))

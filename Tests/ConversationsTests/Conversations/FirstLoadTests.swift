@@ -7,7 +7,6 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Conversations together with messages.
     @Suite struct FirstLoadTests {
         /// What a load has to show, from what lists and single requests show: conversations as in the list, and of each so many of the newest messages, or all
         /// from the first unread one on, or the newest one.

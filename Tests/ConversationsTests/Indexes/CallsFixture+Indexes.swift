@@ -64,7 +64,6 @@ extension CallsFixture {
         )
     }
 
-    /// All of it, in pages of this size.
     func findAll(_ path: String, _ test: MetadataCondition.Test, of user: String = "", pageSize: Int32) async throws -> [ConversationID] {
         var (found, from): ([ConversationID], ConversationID?) = ([], nil)
         repeat {

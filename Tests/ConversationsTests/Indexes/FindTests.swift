@@ -6,7 +6,6 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Queries by indexed metadata.
     @Suite struct FindTests {
         /// An app with an index of `status`.
         private func run(_ body: (CallsFixture) async throws -> Void) async throws {

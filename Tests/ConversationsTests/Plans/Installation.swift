@@ -13,7 +13,6 @@ struct Installation {
     /// Of ``long``.
     static let messages = 6000
 
-    /// Statements for the superuser.
     var script: String {
         """
         CREATE TEMPORARY TABLE load ON COMMIT DROP AS

@@ -3,10 +3,8 @@ import Foundation
 
 /// What `auto_explain` writes into a server's log: how each statement was executed, those inside functions too.
 struct PlanLog {
-    /// The file.
     let path: String
 
-    /// One execution of one statement.
     struct Execution: Decodable {
         let query: String
         let plan: Node

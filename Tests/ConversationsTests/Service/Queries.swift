@@ -158,6 +158,5 @@ enum Queries {
 
     static let all = conversations + messages + synchronization + people + users + maintenance + indexes
 
-    /// All statements of the service.
     static let statements = all.flatMap(\.statements)
 }

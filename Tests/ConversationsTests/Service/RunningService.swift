@@ -70,7 +70,6 @@ struct RunningService {
         }
     }
 
-    /// Registers an app.
     func createApp(_ app: AppID, provider: UUID, keyID: UUID) async throws {
         try await Migrator(configuration: PostgresConfiguration(url: url))
             .execute(

@@ -67,7 +67,7 @@ extension CallsFixture {
     @discardableResult
     func announce(_ users: [String], id: AnnouncementID = .random(), from name: String = "Support") async throws -> AnnouncementID {
         _ = try await call(
-            AccountAPI.sendAnnouncement,
+            UsersAPI.announce,
             .with {
                 $0.appID = Data(app)
                 $0.id = Data(id)
@@ -181,7 +181,6 @@ extension CallsFixture {
 }
 
 extension MessagePart {
-    /// A text, or content.
     static func text(_ body: String, id: UUID = UUID()) -> MessagePart {
         MessagePart(id: id, mimeType: "text/plain", body: body, size: body.utf8.count)
     }

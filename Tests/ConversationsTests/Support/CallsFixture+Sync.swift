@@ -67,8 +67,7 @@ extension CallsFixture {
 
     /// What a user is owed on conversations and in the user's own log.
     func readLogs(
-        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000, bytes: Int = 0,
-        knowsDeletions: Bool = true
+        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000, bytes: Int = 0
     ) async throws -> Log {
         let response = try await call(
             ConversationsAPI.readLogs,
@@ -84,7 +83,6 @@ extension CallsFixture {
                 if let userAfter { $0.userAfter = userAfter.rawValue }
                 $0.limit = Int32(limit)
                 $0.maxBytes = Int64(bytes)
-                $0.knowsDeletions = knowsDeletions
             })
         var log = Log(bytes: try (response.serializedBytes() as [UInt8]).count, reachesHeads: response.reachesHeads)
         for entry in response.entries {
@@ -182,6 +180,5 @@ extension [MetadataEffect] {
 }
 
 extension MetadataTree {
-    /// The values by path.
     var flat: [String: String] { Dictionary(uniqueKeysWithValues: leaves.map { ($0.path.dotted, $0.value) }) }
 }

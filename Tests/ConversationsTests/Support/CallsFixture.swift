@@ -199,7 +199,6 @@ struct CallsFixture: Sendable {
         try published.changes().filter { $0.conversationID == id }.sorted { $0.position < $1.position }
     }
 
-    /// The notices a user got.
     func notices(_ user: String) throws -> [UserNotice.Content] {
         try published.notices().filter { $0.appID == app && $0.user.rawValue == user }.map(\.content)
     }

@@ -94,7 +94,6 @@ struct SchemaDatabase {
         return rows
     }
 
-    /// Answers to clients.
     func answers() async throws -> [String] {
         let (app, conversation) = (Self.app, Self.conversation)
         var answers: [String] = []
@@ -111,15 +110,12 @@ struct SchemaDatabase {
         return answers
     }
 
-    /// Runs a script as the owner.
     func execute(_ script: String) async throws { try await migrator.execute(script: script) }
 
-    /// The call that sends a message.
     private static func send(_ number: Int, by user: String) -> String {
         "conversations.send_message('\(app)', '\(user)', '\(conversation)', '\(messagePrefix)\(number)', '\\x01', NULL, NULL, NULL, NULL, true)"
     }
 
-    /// The statement that sends a message.
     static func message(_ number: Int, by user: String) -> String { "SELECT \(send(number, by: user))" }
 
     /// A conversation with messages of which one is edited and one deleted, receipts, metadata, a participant who left, an announcement and a follower.

@@ -56,7 +56,6 @@ struct Follower {
 }
 
 extension UUID {
-    /// The same for the same generator.
     init(seededBy random: inout some RandomNumberGenerator) {
         var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         withUnsafeMutableBytes(of: &value) { bytes in

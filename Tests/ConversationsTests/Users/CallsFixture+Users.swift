@@ -112,7 +112,6 @@ extension CallsFixture {
             })
     }
 
-    /// An active webhook that takes pushes.
     func pushWebhook() async throws {
         try await execute(
             """

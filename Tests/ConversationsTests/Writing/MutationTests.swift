@@ -135,7 +135,6 @@ extension StoreTests {
 }
 
 extension Mutation {
-    /// A new name.
     static var random: Mutation { Mutation(id: UUID(), fingerprint: .random(in: .min ... .max)) }
 }
 

@@ -40,7 +40,6 @@ final class PseudoTerminal: Sendable {
             Launch("/bin/sh", arguments: shell + words, environment: environment, directory: directory, deathSignal: .kill))
     }
 
-    /// Presses keys.
     func press(_ keys: String) {
         let bytes = Array(keys.utf8)
         _ = write(master, bytes, bytes.count)
@@ -62,7 +61,6 @@ final class PseudoTerminal: Sendable {
     /// All that the program has written.
     var output: String { received.text }
 
-    /// What is to be seen.
     var lines: [String] { received.lines }
 
     /// Waits until some line of the screen contains a text.
@@ -96,7 +94,6 @@ private final class Received: Sendable {
 
     var text: String { state.withLock { String(decoding: $0.bytes, as: UTF8.self) } }
 
-    /// What is to be seen.
     var lines: [String] {
         state.withLock { state in
             let lines = state.lines ?? VirtualScreen(String(decoding: state.bytes, as: UTF8.self)).lines

@@ -7,7 +7,6 @@ import Testing
 
 @Suite("the packet ledger")
 struct PacketLedgerTests {
-    /// An update of a conversation at a position.
     private func packet(_ counter: Int, position: Int, of conversation: String = "c", property: String = "metadata.a") throws -> ReceivedPacket {
         try packet(
             [

@@ -17,7 +17,6 @@ struct HistoryPlan: Sendable {
         var isLate = false
     }
 
-    /// One operation of a patch.
     enum Patch: Sendable {
         case add(Int)
         case remove(Int)

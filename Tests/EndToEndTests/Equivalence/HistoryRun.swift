@@ -8,7 +8,6 @@ import TestCluster
 
 /// Carries out a plan, and compares at the end what every client holds with what is loaded afresh.
 struct HistoryRun: Sendable {
-    /// What came of it.
     struct Report: Sendable {
         var failures: [String] = []
         var requests = 0

@@ -12,7 +12,6 @@ final class ReplicaClient: Sendable {
     struct State: Sendable {
         var replica: ClientReplica
         var ledger = PacketLedger()
-        /// The socket in use.
         var socket: ProtocolSocket?
         /// What comes over any connection but the present one is lost.
         var connection = 0

@@ -12,7 +12,6 @@ final class FuzzTally: Sendable {
 
     private let state = Mutex(State())
 
-    /// Something was sent.
     func sent(_ count: Int = 1) { state.withLock { $0.sent += count } }
     /// Something of this kind was answered.
     func saw(_ kind: String) { state.withLock { $0.kinds[kind, default: 0] += 1 } }

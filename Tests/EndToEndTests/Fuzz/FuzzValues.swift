@@ -13,7 +13,6 @@ struct FuzzValues: Sendable {
 
     // MARK: JSON
 
-    /// Any value.
     mutating func value(depth: Int = 0) -> JSONValue {
         switch generator.int(0...(depth > 4 ? 5 : 8)) {
         case 0: return .null

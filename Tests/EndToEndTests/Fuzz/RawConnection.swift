@@ -22,7 +22,6 @@ final class RawConnection: Sendable {
         var headers: [String] = []
     }
 
-    /// A frame of the server.
     struct Frame: Sendable {
         let opcode: UInt8
         let payload: [UInt8]
@@ -100,7 +99,6 @@ final class RawConnection: Sendable {
         return found == true
     }
 
-    /// The next frame, which is taken.
     func frame(within limit: Duration) async -> Outcome<Frame> { await next(within: limit) { Self.parseFrame(&$0) } }
 
     private func next<Value: Sendable>(

@@ -10,7 +10,6 @@ import Testing
 extension EndToEnd {
     @Suite("bad input")
     struct BadInputTests {
-        /// A request that is refused.
         struct Case: Sendable, CustomTestStringConvertible {
             let name: String
             let method: String

@@ -193,7 +193,6 @@ private final class Crowd {
         throw Problem("\(limit) connections were taken")
     }
 
-    /// Opens one more.
     func join(within patience: Duration = .seconds(5)) async throws {
         let socket = try await ben.client.openSocket(sessionToken: ben.token, deadline: .now + patience)
         _ = try await socket.request("Counter.read", deadline: .now + patience)

@@ -8,7 +8,6 @@ import TestCluster
 
 /// A client that asks for one thing, and takes the answer as it likes: at once, or not at all until it is told to.
 final class LargeReader: Sendable {
-    /// What has come.
     struct Inbox: Sendable {
         var bytes = ByteBuffer()
         var isClosed = false

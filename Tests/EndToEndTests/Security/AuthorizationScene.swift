@@ -63,6 +63,5 @@ struct AuthorizationScene: Sendable {
         return (try #require(answer.json["id"].string), Self.bare(try #require(answer.json["parts"][0]["id"].string)))
     }
 
-    /// The last part of a path.
     private static func bare(_ id: String) -> String { String(id.split(separator: "/").last ?? "") }
 }

@@ -18,7 +18,6 @@ extension EndToEnd {
         /// What a gateway really serves to clients.
         static func servedRoutes() throws -> [ServedRoute] { try served().routes }
 
-        /// A gateway that has not been started.
         static func served() throws -> GatewayService {
             let nowhere = RPCClientConfiguration(
                 target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: Cluster.secret, name: "none")

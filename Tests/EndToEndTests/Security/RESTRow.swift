@@ -52,7 +52,6 @@ struct RESTRow: Sendable {
         outcomes[who] ?? (access == .signedIn && !who.isSignedIn ? who.refusal : nil)
     }
 
-    /// Makes the request.
     func ask(_ cast: Cast, _ who: Who, _ names: Names) async throws -> RESTAnswer {
         try await cast.cluster.client(who == .participant ? 1 : 0)
             .call(

@@ -15,7 +15,6 @@ struct IndexCommands {
         database = cluster.databaseURL
     }
 
-    /// What it prints.
     @discardableResult
     func run(_ words: String..., fails: Bool = false) async throws -> (json: JSONValue, complaints: String) {
         let exit = try await StrataProgram().run(["app", "index"] + words + [app.id], environment: ["STRATA_DATABASE_URL": database])

@@ -205,6 +205,5 @@ extension EndToEnd {
 }
 
 extension JSONValue {
-    /// The members of both objects.
     func merging(_ other: [String: JSONValue]) -> JSONValue { .object((object ?? [:]).merging(other) { $1 }) }
 }

@@ -5,7 +5,6 @@ import ProtocolClient
 import TestCluster
 import Testing
 
-/// An app with a receiver of its webhooks.
 struct WebhookScene {
     /// Two instances, which give up soon, so that everything that a failing receiver causes is seen in a short time; but not before each of them has read anew
     /// which hooks there are.

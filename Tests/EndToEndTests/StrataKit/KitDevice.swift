@@ -31,7 +31,6 @@ extension KitUser {
     /// Where a client keeps the app's sessions and stores.
     static func files(of app: TestApp, in folder: URL) -> URL { folder.appending(path: app.id.split(separator: "/").last.map(String.init) ?? "") }
 
-    /// The token that is kept for a user.
     static func token(of user: String, _ app: TestApp, in folder: URL) throws -> String {
         let data = try Data(contentsOf: files(of: app, in: folder).appending(path: "sessions.json"))
         let sessions = try JSONValue(parsing: String(decoding: data, as: UTF8.self))["sessions"].array ?? []

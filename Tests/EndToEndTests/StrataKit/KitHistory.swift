@@ -50,7 +50,6 @@ struct KitHistory {
         }
     }
 
-    /// What a device was told.
     private struct Told {
         var refused: Set<MessageID> = []
         /// Distinct conversations that another user had made before.

@@ -7,10 +7,8 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// The parts of a sent message are changed.
     @Suite("StrataKit: changed parts")
     struct KitPartTests {
-        /// The texts of a message; of other parts their type.
         private static func shown(_ message: StrataKit.Message?) -> [String] { message?.parts.map { $0.text ?? $0.mimeType } ?? [] }
 
         @Test("what its sender changes, offline or not, reaches all participants, with new content", .proves("PART-10", "SYNC-13"))

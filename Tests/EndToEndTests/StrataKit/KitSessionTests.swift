@@ -98,7 +98,6 @@ extension EndToEnd {
             return try await KitUser.signIn(name, to: app, on: client)
         }
 
-        /// A part that has to be downloaded.
         private func picture(for user: KitUser, from sender: KitUser) async throws -> MessagePart {
             let chat = try await sender.client.newConversation(with: [user.id])
             let bytes = Data(repeating: 7, count: 100_000)

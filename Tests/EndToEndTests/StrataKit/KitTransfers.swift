@@ -13,7 +13,6 @@ enum KitTransfers {
         try NewMessagePart(mimeType: "image/png", data: bytes(count, seed: seed))
     }
 
-    /// The transfers that have ended, in the order of their ends.
     static func ended(_ count: Int, in events: AsyncStream<ClientEvent>) async throws -> [(transfer: PartTransfer, error: StrataError?)] {
         let log = Log()
         try await within("\(count) transfers end") {
@@ -44,7 +43,6 @@ enum KitTransfers {
         return ids
     }
 
-    /// A proxy to a gateway of the app.
     static func proxy(to app: TestApp) async throws -> CuttingProxy {
         let target = app.system.client(0, .v3).baseURL
         guard let port = URLComponents(string: target)?.port else { throw KitProblem("\(target) has no port") }
@@ -53,14 +51,12 @@ enum KitTransfers {
 }
 
 extension KitUser {
-    /// Waits for a message, and returns it.
     func receives(_ id: MessageID) async throws -> StrataKit.Message {
         try await until("has \(id)") { try await $0.message(id) != nil }
         guard let message = try await client.message(id) else { throw KitProblem("the message is gone") }
         return message
     }
 
-    /// A part as it is now.
     func part(_ index: Int, of id: MessageID) async throws -> MessagePart {
         guard let part = try await client.message(id)?.parts[index] else { throw KitProblem("there is no such part") }
         return part

@@ -13,7 +13,6 @@ struct AnnouncedContent: Sendable {
 
     /// Of its REST resource.
     var path: String { layerPath(id) }
-    /// A part that refers to it.
     var part: JSONValue { ["mime_type": "image/png", "content": ["id": .string(id), "size": 1]] }
     var message: JSONValue { ["parts": [["mime_type": "text/plain", "body": "look"], part]] }
 }
@@ -35,7 +34,6 @@ extension TestUser {
             uploadURL: try #require(answer.json["upload_url"].string, sourceLocation: sourceLocation))
     }
 
-    /// Announces and uploads.
     func upload(
         _ bytes: Data, type: String = "image/png", via gateway: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> AnnouncedContent {

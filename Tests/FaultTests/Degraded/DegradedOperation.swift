@@ -34,7 +34,6 @@ enum DegradedOperation: String, CaseIterable, Sendable {
     case presenceReady = "presence `/health/ready`"
     case webhooksReady = "webhooks `/health/ready`"
 
-    /// What came of it.
     enum Cell: Equatable, Sendable, CustomStringConvertible {
         case works
         /// `503`, over a socket `service_unavailable`.

@@ -95,7 +95,6 @@ final class DegradedServer: Sendable {
 
     func stop() async { await receiver.stop() }
 
-    /// The id of an event is that of the message that it tells of.
     private var told: Set<String> { Set(receiver.events(at: Self.path).compactMap(\.id)) }
 
     /// The UUID of `layer:///messages/…`.

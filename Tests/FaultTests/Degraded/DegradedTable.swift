@@ -35,7 +35,6 @@ struct DegradedTable: Sendable {
         return table
     }
 
-    /// Writes the document.
     func write() throws {
         let text = """
             # When something is away

@@ -7,7 +7,6 @@ import Synchronization
 
 /// What came of a run of faults, for people.
 final class FaultTable: Sendable {
-    /// One trial.
     struct Row: Sendable, CustomStringConvertible {
         let faults: String
         let clients: Int

@@ -30,7 +30,6 @@ struct Trial: Sendable {
         guard !faults.isEmpty else { return nil }
     }
 
-    /// The faults, in words.
     var name: String { faults.map(\.testDescription).joined(separator: "; ") }
 
     /// Records an issue for each violation.

@@ -7,7 +7,6 @@ import Synchronization
 
 /// What came of faults of apps that are built with StrataKit, for people.
 final class KitFaultTable: Sendable {
-    /// One trial.
     struct Row: Sendable, CustomStringConvertible {
         let faults: String
         let devices: Int

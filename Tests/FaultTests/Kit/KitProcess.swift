@@ -105,6 +105,5 @@ final class KitProcess: Sendable {
     /// `kill -9`. What it said before is still to be read.
     func kill() { child.signal(SIGKILL) }
 
-    /// Whether a signal has ended it.
     var wasKilled: Bool { child.exit?.signal == SIGKILL }
 }

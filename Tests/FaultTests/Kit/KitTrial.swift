@@ -15,7 +15,6 @@ struct KitTrial: Sendable {
     /// How long what is broken stays broken.
     let period: Duration
 
-    /// The faults, in words.
     var name: String { faults.map(\.testDescription).joined(separator: "; ") }
 
     /// The apps: each on a device of its own, two of one user.

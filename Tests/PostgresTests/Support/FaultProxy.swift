@@ -45,7 +45,6 @@ final class FaultProxy: Sendable {
         thread.start()
     }
 
-    /// Cuts every connection.
     func cut() {
         state.withLock { state in
             for socket in state.sockets { _ = shutdown(socket, Int32(SHUT_RDWR)) }

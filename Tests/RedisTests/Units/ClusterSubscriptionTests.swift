@@ -21,7 +21,6 @@ struct ClusterSubscriptionTests {
     private let low = "low{b}"
     private let high = "high{a}"
 
-    /// A machine that is connected to both servers.
     private func connected(_ names: [String]) -> SubscriptionStateMachine {
         var machine = SubscriptionStateMachine()
         _ = machine.setRouting(.cluster(map()))

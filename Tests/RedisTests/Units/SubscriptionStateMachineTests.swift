@@ -5,7 +5,6 @@ import Testing
 @testable import Redis
 
 struct SubscriptionStateMachineTests {
-    /// A machine for a standalone server, connected.
     private func connected() -> SubscriptionStateMachine {
         var machine = SubscriptionStateMachine()
         #expect(machine.setRouting(.standalone) == [.open(0)])

@@ -86,7 +86,6 @@ final class Simulation: @unchecked Sendable {
         traceNext = (traceNext + 1) % Self.traceLength
     }
 
-    /// A promise was broken.
     func violated(_ text: @autoclosure () -> String) {
         guard violations.count < 5 else { return }
         violations.append("at \(Self.text(now)): \(text())")

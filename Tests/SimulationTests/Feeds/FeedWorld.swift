@@ -25,7 +25,6 @@ final class FeedWorld: @unchecked Sendable {
     private(set) var isOver = false
     var counts: [String: Int] = [:]
 
-    /// Runs one seed.
     static func run(
         _ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false,
         pressed: FeedScenario.Sabotage? = nil, isLate: Bool = false, follow: ((String) -> Void)? = nil

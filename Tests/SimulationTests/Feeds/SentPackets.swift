@@ -20,7 +20,6 @@ enum SentPackets {
         return counts == LogService.Counts() ? nil : counts
     }
 
-    /// The body of a packet, as its client reads it.
     static func body(of tail: PacketTail, _ values: ReaderValues) -> JSONValue? {
         var frame = ByteBuffer()
         for piece in tail.frame(counter: 0, timestamp: TimestampText(Timestamp(0)), values: values) { frame.writeImmutableBuffer(piece) }

@@ -286,7 +286,6 @@ final class SimulatedClient {
         counts[id] = LogService.Counts(unread: told.unread ?? counts[id]?.unread, total: told.total ?? counts[id]?.total)
     }
 
-    /// The user has deleted it from their devices.
     private func isGone(_ id: Int) -> Bool { world.log.conversations[id].deletions[user].isWhole }
 
     /// Nil for a user who never was in it, or has deleted it from their devices.

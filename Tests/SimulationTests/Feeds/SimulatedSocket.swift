@@ -27,7 +27,6 @@ final class SimulatedSocket: @unchecked Sendable {
     private(set) var outboxBytes = 0
     /// When the session was made, by the clock of the database.
     let session: Timestamp
-    /// Runs the catch-up that counts.
     var driver: SimulatedCatchUpDriver?
     private var drainWaiters: [() -> Void] = []
     var isReplayAsked = false

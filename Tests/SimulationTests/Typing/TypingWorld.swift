@@ -15,7 +15,6 @@ final class TypingWorld {
     private(set) var isQuiet = false
     var counts: [String: Int] = [:]
 
-    /// Runs one seed.
     static func run(_ seed: UInt64, sabotage: TypingScenario.Sabotage? = nil, follow: ((String) -> Void)? = nil) -> RunReport {
         let simulation = Simulation(seed: seed)
         simulation.follow = follow

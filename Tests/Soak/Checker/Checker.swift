@@ -45,7 +45,6 @@ struct Checker {
         places = conversations.mapValues { Places($0.log) }
     }
 
-    /// Everything that is wrong with a history.
     static func violations(of history: History, typingLimit: Double = 35) -> [Violation] {
         var checker = Checker(history, typingLimit: typingLimit)
         for conversation in history.conversations {

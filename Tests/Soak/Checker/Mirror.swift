@@ -14,7 +14,6 @@ struct Mirror: Sendable, Equatable {
 
     var unread: Int?
     var total: Int?
-    /// The id of the last message.
     var lastMessage: String?
     var participants: Set<String> = []
     /// By path.
@@ -29,7 +28,6 @@ struct Mirror: Sendable, Equatable {
     /// The position of a message is that of its change times this.
     static let positionStep = 8192
 
-    /// A conversation object as a whole.
     mutating func show(_ object: JSONValue) {
         unread = object["unread_message_count"].int
         total = object["total_message_count"].int
@@ -99,7 +97,6 @@ struct Mirror: Sendable, Equatable {
         metadata[path] = value
     }
 
-    /// The texts of a tree, by path.
     static func leaves(of tree: JSONValue, under path: String = "") -> [String: String] {
         if let text = tree.string { return [path: text] }
         return (tree.object ?? [:])

@@ -31,7 +31,6 @@ final class Journal: Sendable {
         state = Mutex(State(handle: try Self.makeFile(path)))
     }
 
-    /// Appends a line.
     func write(_ line: String) {
         let data = Data("\(Self.time(Date().timeIntervalSince1970)) \(line)\n".utf8)
         state.withLock { state in

@@ -27,9 +27,7 @@ struct HookDelivery: Codable, Sendable, Equatable {
     let hook: String
     /// The seconds since 1970 at which it arrived.
     let time: Double
-    /// The event's id.
     let id: String
-    /// The conversation's id.
     let conversation: String
     let content: Content
     /// A hash of the body, so that repetitions can be compared.

@@ -4,7 +4,6 @@
 struct TestHook: Sendable {
     /// The path of its URL.
     let path: String
-    /// The version of its payloads.
     let version: String
     let events: [String]
 

@@ -28,7 +28,6 @@ final class SignedInClient: Sendable {
 
     var engine: SyncEngine { get async throws { try await client.signedIn() } }
 
-    /// Packets of the server, in one transaction.
     func apply(_ packets: JSONValue...) async throws {
         try await engine.write { store in for packet in packets { try store.applyPacket(packet) } }
     }
@@ -40,10 +39,8 @@ final class SignedInClient: Sendable {
         return conversation
     }
 
-    /// Everything the store has.
     var contents: [String: [Row]] { get async throws { try StoreFixture.contents(of: try await engine.database) } }
 
-    /// Sends a message that says this.
     @discardableResult
     func send(_ text: String, in conversation: Conversation) async throws -> Message {
         try await conversation.send(client.newMessage(parts: [.text(text)]))

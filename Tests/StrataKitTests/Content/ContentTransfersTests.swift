@@ -17,7 +17,6 @@ struct ContentTransfersTests {
         let clock: ManualClock
         let events: AsyncStream<ContentTransferEvent>
 
-        /// The next end of a transfer.
         func nextEnd() async -> ContentTransferEvent.Result? {
             for await event in events { if case .ended(_, let result) = event { return result } }
             return nil

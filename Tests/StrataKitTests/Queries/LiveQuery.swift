@@ -26,7 +26,6 @@ struct LiveQuery {
             })
     }
 
-    /// Changes the store and tells of it.
     func change(_ kind: ChangedKind = .message, _ change: () throws -> Void) rethrows {
         try change()
         notices.yield([kind])

@@ -7,7 +7,6 @@ import Testing
 
 @Suite("how SQLite carries out the usual queries")
 struct QueryPlanTests {
-    /// The steps of the plan.
     private func plan<Element>(_ query: Query<Element>, _ sql: (CompiledQuery<Element>) -> SQL = { $0.rows() }) throws -> [String] {
         try QueryStore(isEmpty: true)
             .read { reader in

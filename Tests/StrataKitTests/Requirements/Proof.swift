@@ -5,7 +5,6 @@ import RequirementTrait
 struct Proof: Hashable {
     /// What the test is called where it runs: its display name, or else the name of its function or type.
     let name: String
-    /// Whether it is a whole suite.
     let isSuite: Bool
     /// From the root of the repository, for example `Tests/StrataKitTests/MetadataTests.swift`.
     let file: String

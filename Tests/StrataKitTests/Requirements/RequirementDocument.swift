@@ -38,7 +38,6 @@ struct RequirementDocument {
 }
 
 extension RequirementDocument {
-    /// The whole file.
     var text: String {
         var lines = Self.introduction + counts
         for group in groups {

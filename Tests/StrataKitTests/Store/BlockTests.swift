@@ -19,7 +19,6 @@ struct BlockTests {
     private func unblock(_ users: UserID...) throws -> [String] { try store.write { try $0.setBlocked(false, users) }.words }
     private func isBlocked(_ user: UserID) throws -> Bool? { try identity(user)?.isBlocked }
 
-    /// The server has told whether the user is blocked.
     private func told(_ user: UserID, _ isBlocked: Bool, at position: Int64 = 1) throws -> [String] {
         try store.apply(WireJSON.change("update", "Identity", user.layerID, user: position, [WireJSON.set("blocked", .bool(isBlocked))])).words
     }

@@ -18,7 +18,6 @@ struct FollowTests {
     private func follow(_ users: UserID...) throws -> [String] { try store.write { try $0.follow(users) }.words }
     private func unfollow(_ users: UserID...) throws -> [String] { try store.write { try $0.unfollow(users) }.words }
 
-    /// The server has told that the user follows them.
     private func told(_ user: UserID, at position: Int64 = 1) throws {
         try store.apply(WireJSON.change("create", "Identity", user.layerID, user: position, WireJSON.identity(user, name: "Name")))
     }

@@ -19,7 +19,6 @@ final class SessionFileTests {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// A user signs in with a token.
     private func signIn(_ user: UserID, _ token: String) throws -> SessionFile.Stored {
         let session = try sessions.signedIn(user, token: token)
         try sessions.saveSession(session, isCurrent: true)

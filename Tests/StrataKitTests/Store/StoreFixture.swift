@@ -24,13 +24,11 @@ final class StoreFixture {
 
     // MARK: Doing
 
-    /// One transaction.
     @discardableResult
     func write<Value>(at time: Int64 = StoreFixture.now, _ body: (StoreTransaction) throws -> Value) throws -> StoreCore.Outcome<Value> {
         try core.write(at: time, body)
     }
 
-    /// Packets of the server, in one transaction.
     @discardableResult
     func apply(at time: Int64 = StoreFixture.now, _ packets: JSONValue...) throws -> StoreCore.Outcome<Void> {
         try write(at: time) { store in for packet in packets { try store.applyPacket(packet) } }
@@ -55,7 +53,6 @@ final class StoreFixture {
         try write { try $0.sendMessage(Self.newMessage(id, text), in: conversation) }
     }
 
-    /// Sets one text of the metadata.
     func set(_ path: String, _ value: String, in id: ConversationID) throws { try write { try $0.patchMetadata([Self.step(path, value)], in: id) } }
 
     static func newMessage(_ id: MessageID, _ text: String = "hello") -> LocalChange.NewMessage {
@@ -76,7 +73,6 @@ final class StoreFixture {
 
     // MARK: What the server does with the queue
 
-    /// The operation was sent and has no answer.
     func attempt(_ operation: QueuedOperation) throws { try write { $0.markAttempted([operation.id]) } }
 
     /// The server has carried the operation out, at this position of its conversation.
@@ -112,7 +108,6 @@ final class StoreFixture {
 
     /// The pending changes, in order.
     var queue: [QueuedOperation] { core.queue.all }
-    /// What they are.
     var pending: [LocalChange] { queue.map(\.change) }
     /// Their names, without receipts.
     var pendingNames: [String] { pending.filter { !$0.isReceipt }.map(\.name) }
@@ -147,7 +142,6 @@ extension StoreCore.Outcome {
     /// The changes in words, for example `conversation update metadata`.
     var words: [String] { changes.map(\.words) }
 
-    /// The update of a property.
     func update(_ name: String) -> PropertyChange? {
         changes.lazy.compactMap { change in if case .update(let property) = change.kind, property.name == name { property } else { nil } }.first
     }

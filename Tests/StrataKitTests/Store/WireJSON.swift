@@ -6,7 +6,6 @@ import ProtocolClient
 
 /// Objects and packets as the gateway writes them.
 enum WireJSON {
-    /// The signed-in user.
     static let ana = UserID(trusted: "ana")
     static let ben = UserID(trusted: "ben")
     static let cleo = UserID(trusted: "cleo")

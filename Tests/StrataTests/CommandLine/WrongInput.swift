@@ -16,7 +16,6 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
     let words: [String]
     /// Part of the line.
     let says: String
-    /// The status of the process.
     let status: CommandFailure.Status
     var environment: [String: String] = [:]
 

@@ -53,7 +53,6 @@ struct SetupScriptTests {
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         }
 
-        /// Runs the script.
         func setUp(_ arguments: String...) async throws -> (output: String, root: [String]) {
             let script = URL(filePath: #filePath).appending(path: "../../../../scripts/setup.sh").standardized.path
             var all = ["HOME": directory, "PATH": "\(directory)/bin:\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")"]

@@ -49,7 +49,6 @@ struct FailedRequest: HTTPResponseError {
     func response(from request: Request, context: some RequestContext) -> Response { response }
 }
 
-/// Makes error objects of failures.
 final class ErrorObjects: Sendable {
     private let renderer: Renderer
     private let nonceKey: Nonce.Key

@@ -64,7 +64,6 @@ struct ServerPartRoutes: RESTFeature {
     }
 }
 
-/// One part of a message.
 private struct PartInConversation: RESTRequest {
     let message: MessageInConversation
     let part: PartReference
@@ -75,7 +74,6 @@ private struct PartInConversation: RESTRequest {
     }
 }
 
-/// A part to be added to a message.
 private struct NewPartInConversation: RESTRequest {
     let message: MessageInConversation
     let content: MessagePart

@@ -45,7 +45,6 @@ extension SHA256Digest {
     }
 }
 
-/// A conversation that is going to be created.
 struct NewServerConversation: RESTRequest {
     var body: CreateConversationBody
 
@@ -79,7 +78,6 @@ struct NewServerMessages: RESTRequest {
     }
 }
 
-/// A message of a conversation, both in the path.
 struct MessageInConversation: RESTRequest {
     let conversation: ConversationID
     let message: MessageID

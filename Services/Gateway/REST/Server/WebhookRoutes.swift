@@ -63,7 +63,6 @@ struct WebhookRoutes: RESTFeature {
     }
 }
 
-/// One event of a webhook.
 private struct Redelivery: RESTRequest {
     let webhook: WebhookID
     let event: UUID

@@ -86,7 +86,6 @@ struct ChatMessageList: Sendable {
     }
 }
 
-/// Who is in the conversation, and its metadata.
 struct ChatDetails: Sendable {
     let conversation: ChatConversation?
     let columns: Int

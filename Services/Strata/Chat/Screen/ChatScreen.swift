@@ -95,7 +95,6 @@ struct ChatScreen: Sendable {
 /// Where the user types, with as much of the text as fits around the cursor.
 struct ChatInputLine: Sendable {
     let line: StyledLine
-    /// The column of the cursor.
     let cursor: Int
 
     init(input: InputLine, columns: Int) {

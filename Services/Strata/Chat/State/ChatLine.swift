@@ -18,7 +18,6 @@ enum ChatLine: Hashable, Sendable {
         let meaning: String
     }
 
-    /// All commands.
     static let explanations = [
         Explanation(usage: "/new USER…", meaning: "a conversation with these users"),
         Explanation(usage: "/set KEY.PATH VALUE", meaning: "sets metadata, such as /set title Lunch"),
@@ -33,7 +32,6 @@ enum ChatLine: Hashable, Sendable {
 
     /// Why a line is no command.
     struct Problem: Error, Hashable {
-        /// A sentence for the user.
         let message: String
     }
 

@@ -28,13 +28,11 @@ struct ChatState: Hashable, Sendable {
     /// So many messages the keys scroll.
     private static let scrollStep = 5
 
-    /// Who uses this terminal.
     let user: String
     private(set) var conversations: [ChatConversation] = []
     private(set) var selected: ConversationID?
     /// Of the selected conversation, in order.
     private(set) var messages: [ChatMessage] = []
-    /// Who types, by conversation.
     private var typists: [ConversationID: [UserID: String]] = [:]
     var link = Link.connecting
     /// Changes that were made here and that the server has not confirmed.
@@ -50,7 +48,6 @@ struct ChatState: Hashable, Sendable {
 
     init(user: String) { self.user = user }
 
-    /// The selected conversation.
     var current: ChatConversation? { conversations.first { $0.id == selected } }
 
     /// The names of those who type in the selected conversation.
@@ -110,7 +107,6 @@ struct ChatState: Hashable, Sendable {
 
     // MARK: Keys
 
-    /// What a key does.
     mutating func press(_ key: Key) -> [Action] {
         notice = nil
         if showsHelp, key != .control("c") {

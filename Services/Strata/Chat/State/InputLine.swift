@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The line in which the user types.
 struct InputLine: Hashable, Sendable {
-    /// What is before the cursor.
     private(set) var before = ""
-    /// What is after it.
     private(set) var after = ""
 
     var text: String { before + after }

@@ -3,7 +3,6 @@
 /// What a screen shows at one moment.
 struct Frame: Hashable, Sendable {
     var size: ScreenSize
-    /// One for each row of the screen.
     var lines: [StyledLine]
     /// Where the user types; 0 is the first.
     var cursorRow: Int

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A key that was pressed at a terminal.
 enum Key: Hashable, Sendable {
     /// What was typed or pasted. It may contain control characters if it was pasted.
     case text(String)

@@ -14,7 +14,6 @@ struct KeyReader: Hashable, Sendable {
     /// Whether an Escape has come of which only time can tell whether it is the key or begins a sequence; see ``flush()``.
     var isUndecided: Bool { paste == nil && pending.first == 0x1B }
 
-    /// The keys that are complete with these bytes.
     mutating func read(_ bytes: some Sequence<UInt8>) -> [Key] {
         pending += bytes
         var keys: [Key] = []

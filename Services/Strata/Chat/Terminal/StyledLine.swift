@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How text looks.
 struct TextStyle: OptionSet, Hashable, Sendable {
     let rawValue: Int
 
@@ -33,7 +32,6 @@ struct StyledLine: Hashable, Sendable {
 
     mutating func append(_ line: StyledLine) { spans += line.spans }
 
-    /// Columns.
     var width: Int { spans.reduce(0) { $0 + $1.text.width } }
 
     /// Without styles.
@@ -60,7 +58,6 @@ struct StyledLine: Hashable, Sendable {
 /// Text that is safe to write to a terminal: other users wrote it, and what they wrote may contain control sequences.
 struct TerminalText: Hashable, Sendable {
     let string: String
-    /// Columns.
     let width: Int
 
     /// Control characters become visible pictures of themselves; what would change the direction of other text, or be invisible, becomes U+FFFD.

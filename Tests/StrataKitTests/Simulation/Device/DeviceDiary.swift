@@ -25,7 +25,6 @@ struct DeviceDiary {
     private(set) var settings: [String: Setting] = [:]
     /// In the order of sending, by the id that the conversation had then.
     private(set) var sent: [(conversation: ConversationID, message: MessageID)] = []
-    /// The values of changes that failed.
     private(set) var failedValues: Set<String> = []
     private(set) var accepted = 0
 

@@ -7,7 +7,6 @@ import StrataModel
 @testable import ProtocolClient
 @testable import StrataKit
 
-/// What a device asks of the network.
 protocol DeviceNetwork: AnyObject {
     /// Microseconds since the simulation began.
     var now: Int64 { get }
@@ -15,7 +14,6 @@ protocol DeviceNetwork: AnyObject {
     /// - Parameter answered: called with the answer; nil if none came.
     func rest(
         _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTAnswer?) -> Void)
-    /// The device gives its connection up.
     func hangUp(_ device: SimulatedDevice)
     func violation(_ text: String)
 }
@@ -103,7 +101,6 @@ final class SimulatedDevice {
 
     // MARK: The store
 
-    /// One transaction of the synchronization.
     func write(_ body: (StoreTransaction) throws -> Void) {
         do { try transact(isOwn: false, body) } catch { network.violation("\(name): the store failed: \(error)") }
     }

@@ -55,7 +55,6 @@ final class ModelServer {
     let record = ModelRecord()
     private var lastSocket = 0
     private var outbox: [(user: UserID, packet: JSONValue)] = []
-    /// A packet for a socket.
     var send: (Int, JSONValue) -> Void = { _, _ in }
     /// The server ends a socket.
     var close: (Int) -> Void = { _ in }

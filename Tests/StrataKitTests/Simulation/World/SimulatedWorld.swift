@@ -74,7 +74,6 @@ final class SimulatedWorld: DeviceNetwork {
         }
     }
 
-    /// A device that has nothing yet.
     func addDevice(for user: UserID) throws -> SimulatedDevice {
         let device = try SimulatedDevice("\(user)-fresh", me: user, policy: .completeHistory, random: random.fork(), network: self)
         devices.append(device)

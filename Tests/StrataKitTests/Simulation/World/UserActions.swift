@@ -33,7 +33,6 @@ extension SimulatedWorld {
         return ids ?? []
     }
 
-    /// Another value each time.
     private func value() -> String { "v\(random.next() % 1_000_000_007)" }
 
     private func makeConversation(on device: SimulatedDevice) {
