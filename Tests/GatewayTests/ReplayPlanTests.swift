@@ -90,6 +90,16 @@ struct ReplayPlanTests {
         #expect(plan.summaries[id] == nil)
     }
 
+    @Test("the user who deletes a conversation that they have left is told no counts of it", arguments: [true, false])
+    func hiddenAfterLeaving(isDeleted: Bool) {
+        var plan = ReplayPlan(baseline(position: 7, after: 7, isParticipant: false))
+        plan.concerns(id)
+        if isDeleted { plan.hidden(id) }
+        plan.finish(page(reachesHeads: true))
+        #expect((plan.summaries[id] == nil) == isDeleted)
+        #expect(plan.leaveRecords[id]?.seenUpTo == (isDeleted ? .zero : Position(7)))
+    }
+
     @Test("a conversation that seems unchanged is read once more after its channel was subscribed")
     func verified() {
         var plan = ReplayPlan(baseline(position: 9, after: 9))

@@ -296,6 +296,8 @@ package struct ReplayPlan: Sendable {
         guard conversations[id]?.isAttached == false else { return }
         conversations[id]?.showing.isGone = true
         conversations[id]?.showing.isNeeded = true
+        // The log of one that the user has left is not read again, which would tell.
+        if conversations[id]?.isMember == false { conversations[id]?.isListed = false }
     }
 
     func isGone(_ id: ConversationID) -> Bool { conversations[id]?.showing.isGone ?? false }

@@ -100,12 +100,12 @@ extension EndToEnd {
                 + (try await rows(SocketRows.all, name: \.name, expected: { $0.expected($1) }) { try await $0.run(cast) })
         }
 
-        /// Runs the rows, and compares each cell with what the rules expect. The short tier runs every eighth row.
+        /// Runs the rows, and compares each cell with what the rules expect. The short tier runs every sixteenth row.
         private func rows<Row>(
             _ all: [Row], name: (Row) -> String, expected: (Row, Who) -> String?, observe: (Row) async throws -> [Who: String]
         ) async throws -> [AuthorizationReport.Row] {
             var rows: [AuthorizationReport.Row] = []
-            for (number, row) in all.enumerated() where TestTier.pick(short: number.isMultiple(of: 8), long: true) {
+            for (number, row) in all.enumerated() where TestTier.pick(short: number.isMultiple(of: 16), long: true) {
                 let cells: [Who: String]
                 do {
                     cells = try await observe(row)

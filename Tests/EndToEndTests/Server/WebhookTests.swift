@@ -300,7 +300,9 @@ extension EndToEnd {
             #expect(wrongType.status == 406)
         }
 
-        @Test("an event that is refused again and again holds back its own conversation, and neither others nor other apps", .timeLimit(.minutes(3)))
+        @Test(
+            "an event that is refused again and again holds back its own conversation, and neither others nor other apps", .timeLimit(.minutes(3)),
+            .long)
         func heldBack() async throws {
             var size = WebhookScene.size
             size.settings["STRATA_WEBHOOKS_RETRY_FOR"] = "1h"
@@ -340,7 +342,8 @@ extension EndToEnd {
 
         // MARK: Faults
 
-        @Test("nothing is lost and nothing comes out of order when instances are killed in the middle of deliveries", .timeLimit(.minutes(5)))
+        @Test(
+            "nothing is lost and nothing comes out of order when instances are killed in the middle of deliveries", .timeLimit(.minutes(5)), .long)
         func killed() async throws {
             var size = WebhookScene.size
             // Leases end soon, so that what a killed instance had claimed is delivered soon.

@@ -41,6 +41,12 @@ struct FeedSimulationTests {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isReliable: isReliable) }
     }
 
+    /// - 85: a user who had left a conversation and then deleted it was told its counts after the deletion (`ReplayPlan.hidden`).
+    @Test("seeds that once failed, with clients that ask late, gateways that stand still and Redis cut", arguments: [85] as [UInt64])
+    func failedOnceLate(seed: UInt64) {
+        Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isLate: true) }
+    }
+
     @Test("the judge of the fault tests finds nothing wrong while clients ask late, gateways stand still and Redis is cut")
     func late() {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isLate: true) }
