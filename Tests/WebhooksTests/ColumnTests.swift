@@ -24,8 +24,15 @@ private enum Queries {
         QueryCheck(ClaimLanes(hooks: [UUID()], limits: [1], total: 1, claim: UUID(), lease: 1)),
         QueryCheck(ReadLanes(hooks: [UUID()], lanes: [UUID()], events: 1, bytes: 1)),
         QueryCheck(FinishLanes(claim: UUID(), results: [LaneResult(hook: id, lane: UUID())])), QueryCheck(KeepDeliveries(attempts: "[]", keep: 1)),
-        QueryCheck(ReadDeliveries(app: app, id: id, limit: 1)), QueryCheck(RedeliverEvent(app: app, id: id, event: UUID())),
+        QueryCheck(ReadDeliveries(app: app, id: id, limit: 1)), QueryCheck(RedeliverEvent(app: app, id: id, event: UUID(), limit: 1)),
         QueryCheck(SweepHooks(keep: 1, limit: 1, after: UUID())), QueryCheck(ReadBacklog()),
+        QueryCheck(
+            CompleteEvent(
+                event: RecordedEvent(
+                    row: 1, app: app, position: 1, number: 0, kind: "Push", id: UUID(), createdAt: StrataModel.Timestamp(microseconds: 0),
+                    subject: UUID(), facts: "{}", parts: nil), bytes: 1)),
+        QueryCheck(CollectEvents(events: [1])), QueryCheck(SweepEvents(limit: 1, after: 1)), QueryCheck(ReadWaiting()),
+        QueryCheck(EndRecording(id: id, reason: "r")), QueryCheck(GiveAway(id: id)), QueryCheck(EndSuspended()),
     ]
 }
 

@@ -38,7 +38,7 @@ struct EngineTests {
         let hook = try await database.hook(status: "inactive")
         let owed = try await database.owe(hook, lanes: lanes, events: events, attempts: attempts, dueIn: -1000)
         try await database.sql(
-            #"UPDATE webhooks.outbox SET kind = 'Receipt.created', facts = '{"actor": "ana", "status": 2, "from": 1, "to": 1}'"#)
+            #"UPDATE webhooks.event SET kind = 'Receipt.created', facts = '{"actor": "ana", "status": 2, "from": 1, "to": 1}'"#)
         return (hook, owed)
     }
 
@@ -78,7 +78,11 @@ struct EngineTests {
     func unreadable() async throws {
         try await HookDatabase.run { database in
             let (hook, lanes) = try await owe(database, lanes: 2, events: 2)
-            try await database.sql("UPDATE webhooks.outbox SET kind = 'Message.invented' WHERE lane = '\(lanes[0])' AND position = 1")
+            try await database.sql(
+                """
+                UPDATE webhooks.event SET kind = 'Message.invented'
+                WHERE id = (SELECT event FROM webhooks.outbox WHERE lane = '\(lanes[0])' AND position = 1)
+                """)
             try await run(database, ["STRATA_WEBHOOKS_RETRY_AFTER": "1h"]) { receiver in
                 try await activate(at: receiver.url("/hook"), database)
                 _ = try await receiver.events(at: "/hook") { $0.count == 2 }
@@ -94,7 +98,7 @@ struct EngineTests {
                 #expect(failed.map(\.type) == ["Message.invented"])
                 #expect(failed.map(\.error) == ["the event could not be read"])
                 // A newer version knows it.
-                try await database.sql("UPDATE webhooks.outbox SET kind = 'Receipt.created'")
+                try await database.sql("UPDATE webhooks.event SET kind = 'Receipt.created'")
                 try await database.sql("UPDATE webhooks.lane SET due_at = now()")
                 _ = try await receiver.events(at: "/hook") { $0.count == 4 }
                 try await wait(for: 0, database)
@@ -106,7 +110,11 @@ struct EngineTests {
     func unreadableForGood() async throws {
         try await HookDatabase.run { database in
             let (_, lanes) = try await owe(database, events: 2)
-            try await database.sql("UPDATE webhooks.outbox SET kind = 'Message.invented' WHERE lane = '\(lanes[0])' AND position = 1")
+            try await database.sql(
+                """
+                UPDATE webhooks.event SET kind = 'Message.invented'
+                WHERE id = (SELECT event FROM webhooks.outbox WHERE lane = '\(lanes[0])' AND position = 1)
+                """)
             let retries = ["STRATA_WEBHOOKS_RETRY_AFTER": "10ms", "STRATA_WEBHOOKS_RETRY_EVERY": "1m", "STRATA_WEBHOOKS_RETRY_FOR": "0s"]
             try await run(database, retries) { receiver in
                 try await activate(at: receiver.url("/hook"), database)

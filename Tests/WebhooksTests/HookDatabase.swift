@@ -117,13 +117,17 @@ struct HookDatabase: Sendable {
     func owe(_ hook: WebhookID, lanes: Int = 1, events: Int = 1, attempts: Int = 0, dueIn seconds: Int = -1) async throws -> [UUID] {
         try await sql(
             """
-            WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, \(lanes))), owed AS (
-                INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, size)
-                SELECT '\(hook)', l.id, p, 0, '\(app)', 'Message.created', gen_random_uuid(), now(), '{}', 400
-                FROM made l CROSS JOIN generate_series(1, \(events)) p
+            WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, \(lanes))), event AS (
+                INSERT INTO webhooks.event (app_id, kind, event_id, created_at, subject, facts)
+                SELECT '\(app)', 'Message.created', gen_random_uuid(), now(), l.id, '{}' FROM made l CROSS JOIN generate_series(1, \(events))
+                RETURNING id, subject
+            ), owed AS (
+                INSERT INTO webhooks.outbox (hook_id, lane, position, number, event, size)
+                SELECT '\(hook)', e.subject, row_number() OVER (PARTITION BY e.subject ORDER BY e.id), 0, e.id, 400 FROM event e
             )
-            INSERT INTO webhooks.lane (hook_id, lane, app_id, attempts, failed_since, due_at)
-            SELECT '\(hook)', l.id, '\(app)', \(attempts), \(attempts > 0 ? "now()" : "NULL"), now() + \(seconds) * interval '1 second'
+            INSERT INTO webhooks.lane (hook_id, lane, app_id, attempts, failed_since, due_at, bytes)
+            SELECT '\(hook)', l.id, '\(app)', \(attempts), \(attempts > 0 ? "now()" : "NULL"), now() + \(seconds) * interval '1 second',
+                400 * \(events)
             FROM made l RETURNING lane
             """
         )

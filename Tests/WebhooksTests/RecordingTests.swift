@@ -44,7 +44,7 @@ struct RecordingTests {
         """
     }
 
-    @Test("receipts are recorded in their order, with the messages as they are, for each hook what it wants; of what is gone there is none")
+    @Test("receipts are recorded in their order, once for all hooks that want them, and told with the messages as they are; of what is gone there is none")
     func content() async throws {
         try await HookDatabase.run { database in
             let both = try await database.hook(kinds: [.messageRead, .messageDelivered])
@@ -57,8 +57,8 @@ struct RecordingTests {
             func told(_ hook: WebhookID) async throws -> [String] {
                 try await database.texts(
                     """
-                    SELECT o.kind || ' ' || coalesce(o.facts -> 'message' ->> 'ordinal', (o.facts ->> 'from') || '-' || (o.facts ->> 'to'))
-                    FROM webhooks.outbox o WHERE o.hook_id = '\(hook)' ORDER BY o.position, o.number
+                    SELECT e.kind || ' ' || coalesce(e.facts -> 'message' ->> 'ordinal', (e.facts ->> 'from') || '-' || (e.facts ->> 'to'))
+                    FROM webhooks.outbox o JOIN webhooks.event e ON e.id = o.event WHERE o.hook_id = '\(hook)' ORDER BY o.position, o.number
                     """)
             }
             let readings = [2, 3, 4, 6, 7].map { "message.read \($0)" }
@@ -70,21 +70,29 @@ struct RecordingTests {
             #expect(try await told(none).isEmpty)
             let different = try await database.number(
                 """
-                SELECT count(*) FROM webhooks.outbox o
-                CROSS JOIN LATERAL conversations.message_at(o.lane, (o.facts -> 'message' ->> 'ordinal')::int8) m
+                SELECT count(*) FROM webhooks.event o
+                CROSS JOIN LATERAL conversations.message_at(o.subject, (o.facts -> 'message' ->> 'ordinal')::int8) m
+                CROSS JOIN LATERAL webhooks.complete(o.app_id, o.subject, o.kind, o.facts, 1000) c
                 WHERE o.kind LIKE 'message.%' AND (
-                    o.facts <> webhooks.message_facts(o.app_id, m, o.facts ->> 'actor') || jsonb_build_object('actor', o.facts ->> 'actor')
-                    OR o.parts <> m.parts OR o.created_at <> '2026-01-02' OR o.size <> octet_length(o.facts::text) + octet_length(o.parts)
-                    OR o.facts -> 'identities' -> 'ana' IS NULL AND o.facts -> 'identities' -> 'ben' ->> 'display_name' IS DISTINCT FROM 'BEN')
+                    c.facts <> webhooks.message_facts(o.app_id, m, o.facts ->> 'actor') || jsonb_build_object('actor', o.facts ->> 'actor')
+                    OR c.parts <> m.parts OR o.created_at <> '2026-01-02' OR o.parts IS NOT NULL OR octet_length(o.facts::text) > 300
+                    OR c.facts -> 'identities' -> 'ana' IS NULL AND c.facts -> 'identities' -> 'ben' ->> 'display_name' IS DISTINCT FROM 'BEN')
                 """)
             #expect(different == 0)
-            // One event has one id, whomever it is told.
-            #expect(try await database.number("SELECT count(DISTINCT event_id) FROM webhooks.outbox") == 7 + 4)
+            // One event is one row, however many hooks it is owed.
+            #expect(try await database.number("SELECT count(DISTINCT event_id) FROM webhooks.event") == 7 + 4)
+            #expect(try await database.number("SELECT count(*) FROM webhooks.event") == 7 + 4)
+            let lighter = try await database.number(
+                """
+                SELECT count(*) FROM webhooks.lane l WHERE l.bytes <> (
+                    SELECT sum(o.size) FROM webhooks.outbox o WHERE o.hook_id = l.hook_id AND o.lane = l.lane)
+                """)
+            #expect(lighter == 0)
             #expect(try await database.number("SELECT count(*) FROM webhooks.lane") == 3)
         }
     }
 
-    @Test("however many messages receipts are of, the lane is locked once, and messages and names are read once")
+    @Test("however many messages receipts are of, the lane is locked once, and neither parts nor names are read")
     func work() async throws {
         try await HookDatabase.run { database in
             for _ in 0..<2 { _ = try await database.hook(kinds: [.messageRead, .messageDelivered]) }
@@ -101,34 +109,59 @@ struct RecordingTests {
                 END $$
                 """)
             let calls = try await database.texts("SELECT name || ' ' || calls FROM public.calls WHERE calls > 0 ORDER BY name")
-            #expect(calls == ["identities 1", "lock_lanes 1", "messages_at 1"])
+            #expect(calls == ["lock_lanes 1"])
         }
     }
 
-    @Test("of messages that are all read at once, those are told by themselves whose parts have 16 MB in all, the newest; runs are whole")
-    func allRead() async throws {
+    @Test("an event is as large as its change, whatever the sizes of the message, of the tree and of the number of hooks")
+    func sizes() async throws {
         try await HookDatabase.run { database in
-            let (single, runs) = (try await database.hook(kinds: [.messageRead]), try await database.hook(kinds: [.receiptCreated]))
+            for _ in 0..<3 { _ = try await database.hook(kinds: [.messageRead, .conversationUpdated, .partUpdated, .messageUpdated]) }
             try await database.execute(Self.scene(in: database.app))
             try await database.execute(
                 """
-                UPDATE conversations.message SET parts = convert_to(repeat('a', 6000000), 'UTF8')
-                WHERE conversation_id = '\(Self.conversation)' AND ordinal > 5;
+                UPDATE conversations.message SET parts = convert_to(repeat('a', 200000), 'UTF8') WHERE conversation_id = '\(Self.conversation)';
+                INSERT INTO metadata.leaf (conversation_id, path, value, position)
+                SELECT '\(Self.conversation)', 'k' || n, repeat('v', 2000), 1 FROM generate_series(1, 500) n;
+                INSERT INTO metadata.tree (conversation_id, bytes, leaves) VALUES ('\(Self.conversation)', 1000000, 500)
+                ON CONFLICT (conversation_id) DO UPDATE SET bytes = 1000000;
+                INSERT INTO conversations.change (conversation_id, position, kind, actor, created_at, operations, ordinal) VALUES
+                    ('\(Self.conversation)', 101, 3, 'ana', now(), '{"effects": [["k1", "x"]]}', NULL),
+                    ('\(Self.conversation)', 102, 9, 'ana', now(), '{"edits": [{"kind": 1, "part": "00000000-0000-4000-8000-000000000001"}]}', 7);
+                SELECT webhooks.record('\(database.app)', '\(Self.conversation)', 101, 102);
                 DO $$ BEGIN
                     PERFORM webhooks.record_receipts(
-                        '\(database.app)', '\(Self.conversation)', 100, now(), webhooks.all_read('\(Self.conversation)', 'cleo', 1, 11),
-                        '{message.read,Receipt.created}');
+                        '\(database.app)', '\(Self.conversation)', 103, now(), webhooks.all_read('\(Self.conversation)', 'cleo', 1, 11),
+                        '{message.read}');
                 END $$
                 """)
-            func told(_ hook: WebhookID) async throws -> [String] {
+            #expect(
+                try await database.texts("SELECT kind || ' ' || count(*) FROM webhooks.event GROUP BY kind ORDER BY kind")
+                    == ["Conversation.updated 1", "Message.updated 1", "MessagePart.updated 1", "message.read 9"])
+            #expect(try await database.number("SELECT max(octet_length(facts::text) + coalesce(octet_length(parts), 0)) FROM webhooks.event") < 400)
+            #expect(try await database.number("SELECT count(*) FROM webhooks.outbox") == 3 * 12)
+        }
+    }
+
+    @Test("a tree that is too large for an event is left out of it")
+    func largeTree() async throws {
+        try await HookDatabase.run { database in
+            try await database.execute(Self.scene(in: database.app))
+            try await database.execute(
+                """
+                INSERT INTO metadata.leaf (conversation_id, path, value, position) VALUES ('\(Self.conversation)', 'a', 'b', 1);
+                INSERT INTO metadata.tree (conversation_id, bytes, leaves) VALUES ('\(Self.conversation)', 2, 1)
+                """)
+            func metadata(_ bytes: Int) async throws -> [String] {
                 try await database.texts(
                     """
-                    SELECT coalesce(o.facts -> 'message' ->> 'ordinal', (o.facts ->> 'from') || '-' || (o.facts ->> 'to'))
-                    FROM webhooks.outbox o WHERE o.hook_id = '\(hook)' ORDER BY o.position, o.number
+                    SELECT coalesce(c.facts -> 'conversation' ->> 'metadata', 'none') || (c.facts -> 'conversation' ->> 'participants')
+                    FROM webhooks.complete(
+                        '\(database.app)', '\(Self.conversation)', 'Conversation.updated', '{"conversation": {}, "identities": {}}', \(bytes)) c
                     """)
             }
-            #expect(try await told(single) == ["8", "9", "10"])
-            #expect(try await told(runs) == ["2-5", "7-11"])
+            #expect(try await metadata(2) == [#"[["a", "b"]]["ana", "ben", "cleo"]"#])
+            #expect(try await metadata(1) == [#"none["ana", "ben", "cleo"]"#])
         }
     }
 

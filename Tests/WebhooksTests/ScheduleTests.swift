@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import ServiceKit
 import StrataModel
 import Testing
@@ -35,37 +36,37 @@ struct ScheduleTests {
 
     @Test("a hook and a host have bounds, and so has everything together")
     func room() {
-        var room = DeliveryRoom(perHook: 2, perHost: 3, total: 4, slowAfter: .seconds(1))
+        var room = DeliveryRoom(perHook: 2, perHost: 3, total: 4, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<3).map { _ in WebhookID.random() }
-        let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")].map { (id: $0.0, host: $0.1) }
+        let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")].map { (id: $0.0, app: AppID(rawValue: $0.0.rawValue), host: $0.1) }
         #expect(room.limits(for: places, at: now).map { $0.lanes } == [2, 2, 2])
         #expect(room.rest == 4)
-        #expect({ room.begin(hooks[0], at: "a") }())
-        #expect({ room.begin(hooks[0], at: "a") }())
+        #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
+        #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
         // The hook is full; its host has room for one more, although the other hook was told of two.
         #expect(room.limits(for: places, at: now).map { $0.lanes } == [1, 2])
-        #expect({ room.begin(hooks[1], at: "a") }())
-        #expect(!{ room.begin(hooks[1], at: "a") }())
+        #expect({ room.begin(hooks[1], of: AppID(rawValue: hooks[1].rawValue), at: "a") }())
+        #expect(!{ room.begin(hooks[1], of: AppID(rawValue: hooks[1].rawValue), at: "a") }())
         #expect(room.limits(for: places, at: now).map { $0.id } == [hooks[2]])
-        #expect({ room.begin(hooks[2], at: "b") }())
+        #expect({ room.begin(hooks[2], of: AppID(rawValue: hooks[2].rawValue), at: "b") }())
         #expect(room.rest == 0)
-        room.end(hooks[0], at: "a")
+        room.end(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a")
         #expect(room.rest == 1)
         #expect(room.limits(for: places, at: now).map { $0.lanes } == [1, 1, 1])
     }
 
     @Test("hooks that fail again and again have little room, and half of all together; one success gives it back")
     func failing() {
-        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 12, slowAfter: .seconds(1))
+        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 12, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<5).map { _ in WebhookID.random() }
-        let places = hooks.map { (id: $0, host: "\($0)") }
+        let places = hooks.map { (id: $0, app: AppID(rawValue: $0.rawValue), host: "\($0)") }
         for hook in hooks.dropLast() {
             for _ in 0..<DeliveryRoom.mostFailures - 1 { room.note(hasFailed: true, took: .zero, hook) }
         }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 10, 10, 10, 10])
         for hook in hooks.dropLast() { room.note(hasFailed: true, took: .zero, hook) }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [2, 2, 2, 10])
-        #expect({ room.begin(hooks[0], at: "a") }())
+        #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 2, 2, 10])
         room.note(hasFailed: false, took: .zero, hooks[3])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 2, 2, 10, 10])
@@ -75,19 +76,19 @@ struct ScheduleTests {
 
     @Test("hooks whose receivers are slow have half of the room together with those that fail, until they are quick again")
     func slow() {
-        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, slowAfter: .seconds(1))
+        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<4).map { _ in WebhookID.random() }
-        let places = hooks.map { (id: $0, host: "\($0)") }
+        let places = hooks.map { (id: $0, app: AppID(rawValue: $0.rawValue), host: "\($0)") }
         for hook in hooks.dropLast() { room.note(hasFailed: false, took: .seconds(1), hook) }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 10, 10, 10])
         for hook in hooks.dropLast() { room.note(hasFailed: false, took: .seconds(2), hook) }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 2, 10])
-        for _ in 0..<10 { #expect({ room.begin(hooks[0], at: "a") }()) }
+        for _ in 0..<10 { #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }()) }
         #expect(room.limits(for: places, at: now).map(\.id) == [hooks[1], hooks[3]])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [2, 10])
         // One that fails and is slow has the room of one that fails.
         for _ in 0..<DeliveryRoom.mostFailures { room.note(hasFailed: true, took: .seconds(2), hooks[0]) }
-        for _ in 0..<9 { room.end(hooks[0], at: "a") }
+        for _ in 0..<9 { room.end(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 10, 10])
         room.note(hasFailed: false, took: .seconds(1), hooks[1])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 10, 10, 10])
@@ -95,16 +96,70 @@ struct ScheduleTests {
         room.forget(allBut: [])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [9, 10, 10, 10])
         // Half of one is one.
-        var least = DeliveryRoom(perHook: 1, perHost: 1, total: 1, slowAfter: .seconds(1))
+        var least = DeliveryRoom(perHook: 1, perHost: 1, total: 1, bytes: 1000, slowAfter: .seconds(1))
         least.note(hasFailed: false, took: .seconds(2), hooks[0])
         #expect(least.limits(for: places, at: now).map(\.id) == hooks)
     }
 
+    @Test("no app has more lanes than are free, so that another one finds half of the rest at once")
+    func apps() {
+        var room = DeliveryRoom(perHook: 32, perHost: 1000, total: 256, bytes: 1000, slowAfter: .seconds(1))
+        let (greedy, honest) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
+        let hooks = (0..<20).map { _ in WebhookID.random() }
+        let places = hooks.map { (id: $0, app: greedy, host: "\($0)") }
+        for _ in 0..<20 {
+            for limit in room.limits(for: places, at: now) {
+                for _ in 0..<limit.lanes { #expect({ room.begin(limit.id, of: greedy, at: "\(limit.id)") }()) }
+            }
+        }
+        #expect(room.inFlight == 128)
+        let other = WebhookID.random()
+        #expect(room.limits(for: places + [(id: other, app: honest, host: "h")], at: now).map(\.id) == [other])
+        #expect(room.limits(for: [(id: other, app: honest, host: "h")], at: now).map(\.lanes) == [32])
+    }
+
+    @Test("no app has more bytes than are free")
+    func bytes() {
+        var room = DeliveryRoom(perHook: 1, perHost: 1, total: 1, bytes: 1000, slowAfter: .seconds(1))
+        let (greedy, honest) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
+        #expect({ room.reserve(500, for: greedy) }())
+        #expect(!{ room.reserve(1, for: greedy) }())
+        #expect({ room.reserve(250, for: honest) }())
+        #expect(!{ room.reserve(1, for: honest) }())
+        room.release(500, of: greedy)
+        #expect(room.heldBytes == 250)
+        #expect({ room.reserve(375, for: greedy) }())
+    }
+
+    @Test("a hook with too much waiting ends; of an app with too much the inactive hooks lose theirs first, then the largest ends")
+    func waiting() {
+        let limits = WaitingLimits(hook: 100, app: 250)
+        let (app, other) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
+        func waits(_ app: AppID, _ bytes: Int, inactiveSince time: Int64? = nil) -> WaitingBytes {
+            WaitingBytes(hook: .random(), app: app, isInactive: time != nil, inactiveSince: time, bytes: bytes)
+        }
+        func ended(_ waiting: [WaitingBytes]) -> [WebhookID] {
+            limits.measures(for: waiting).compactMap { if case .end(let id, _) = $0 { id } else { nil } }
+        }
+        func givenAway(_ waiting: [WaitingBytes]) -> [WebhookID] {
+            limits.measures(for: waiting).compactMap { if case .giveAway(let id) = $0 { id } else { nil } }
+        }
+        let (large, small) = (waits(app, 101), waits(app, 100))
+        #expect(ended([large, small, waits(other, 100)]) == [large.hook])
+        let (old, young) = (waits(app, 90, inactiveSince: 1), waits(app, 90, inactiveSince: 2))
+        #expect(limits.measures(for: [young, old, waits(app, 70)]).isEmpty)
+        #expect(givenAway([young, old, waits(app, 71)]) == [old.hook])
+        #expect(ended([young, old, waits(app, 71)]) == [])
+        let several = [waits(app, 90), waits(app, 95), waits(app, 66)]
+        #expect(ended(several) == [several[1].hook])
+        #expect(ended(several + [waits(app, 1, inactiveSince: 1)]) == [several[1].hook])
+    }
+
     @Test("nothing of a hook that is held is claimed until the time is over")
     func held() {
-        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, slowAfter: .seconds(1))
+        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<2).map { _ in WebhookID.random() }
-        let places = hooks.map { (id: $0, host: "\($0)") }
+        let places = hooks.map { (id: $0, app: AppID(rawValue: $0.rawValue), host: "\($0)") }
         room.hold(hooks[0], until: now + .seconds(1))
         #expect(room.limits(for: places, at: now).map(\.id) == [hooks[1]])
         #expect(room.limits(for: places, at: now + .seconds(1)).map(\.id) == hooks)

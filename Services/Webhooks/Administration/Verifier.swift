@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Logging
+import Metrics
 import NIOCore
 import NIOHTTP1
 import Postgres
@@ -14,6 +15,12 @@ struct Verifier: Service {
     let sender: HTTPSender
     let settings: WebhooksSettings
     let logger: Logger
+    private let waitingBytes = Gauge(label: "strata_webhooks_waiting_bytes")
+    private let ended = Counter(label: "strata_webhooks_over_limit_total")
+
+    init(store: HookStore, sender: HTTPSender, settings: WebhooksSettings, logger: Logger) {
+        (self.store, self.sender, self.settings, self.logger) = (store, sender, settings, logger)
+    }
 
     /// The app's server waits for the answer, which comes through a gateway.
     private static let longest = Duration.seconds(9)
@@ -80,8 +87,12 @@ struct Verifier: Service {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.again(every: .milliseconds(250)) { try await self.verifyWaiting() } }
                 group.addTask { await self.again(every: .milliseconds(250)) { try await self.settle() } }
+                group.addTask { await self.again(every: .seconds(5)) { try await self.limit() } }
                 group.addTask {
-                    await self.again(every: .seconds(60)) { _ = try await self.store.sweep(keep: self.settings.keep, deadline: .now + .seconds(30)) }
+                    await self.again(every: .seconds(60)) {
+                        _ = try await self.store.sweep(keep: self.settings.keep, deadline: .now + .seconds(30))
+                        try await self.store.sweepEvents(deadline: .now + .seconds(30))
+                    }
                 }
             }
         }
@@ -93,6 +104,28 @@ struct Verifier: Service {
                 try await work()
             } catch {
                 logger.debug("hooks could not be looked after", metadata: ["error.message": "\(error)"])
+            }
+        }
+    }
+
+    /// Ends hooks of suspended apps, and those for which too much waits.
+    func limit() async throws {
+        for hook in try await store.hooks(EndSuspended(), deadline: .now + .seconds(5)) {
+            logger.notice(
+                "a webhook is inactive: its app is suspended", metadata: ["app.id": "\(hook.webhook.app)", "webhook.id": "\(hook.webhook.id)"])
+        }
+        let waiting = try await store.waiting(deadline: .now + .seconds(5))
+        waitingBytes.record(waiting.reduce(0) { $0 + $1.bytes })
+        for measure in WaitingLimits(hook: settings.hookBytes, app: settings.appBytes).measures(for: waiting) {
+            switch measure {
+            case .end(let id, let reason):
+                for hook in try await store.hooks(EndRecording(id: id, reason: reason), deadline: .now + .seconds(5)) {
+                    ended.increment()
+                    logger.error(
+                        "a webhook is inactive: too much waited for it",
+                        metadata: ["app.id": "\(hook.webhook.app)", "webhook.id": "\(id)", "error.message": "\(reason)"])
+                }
+            case .giveAway(let id): _ = try await store.hooks(GiveAway(id: id), deadline: .now + .seconds(5))
             }
         }
     }

@@ -95,9 +95,10 @@ struct WebhookHandler: CallHandler {
     }
 
     private func redeliver(_ event: UUID, of named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
-        switch try await store.outcome(RedeliverEvent(app: named.app, id: named.id, event: event), deadline: deadline) {
+        switch try await store.outcome(RedeliverEvent(app: named.app, id: named.id, event: event, limit: HookStore.mostAgain), deadline: deadline) {
         case "ok": return ProtoEmpty()
         case "inactive": throw Failure(.invalidOperation, "The webhook is not active.")
+        case "too_many": throw Failure(.invalidOperation, "\(HookStore.mostAgain) events of the webhook wait to be sent again.")
         default: throw Failure.notFound("delivery")
         }
     }

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Logging
 import Metrics
+import NIOCore
 import NIOHTTP1
 import NetKit
 import Postgres
@@ -17,7 +18,11 @@ import Synchronization
 /// order; an event is sent only after the receiver has accepted the one before it. When an instance is killed, another one claims its lanes when their leases end.
 final class DeliveryEngine: Service {
     /// Of one lane, in one claim.
-    private static let mostEvents: Int64 = 32, mostBytes: Int64 = 256 << 10
+    private static let mostEvents: Int64 = 32, mostBytes = 256 << 10
+    /// The most bytes of metadata in an event; a larger tree is left out.
+    private static let mostMetadata = 256 << 10
+    /// After so many claims of instances that were killed, a lane's events are told without their objects: one of these may be what killed them.
+    private static let mostLost = 3
     /// Lanes whose events are read at a time.
     private static let mostRead = 16
     /// How long the engine waits after nothing was due, before it looks again.
@@ -44,6 +49,7 @@ final class DeliveryEngine: Service {
     private let claims = Counter(label: "strata_webhooks_claims_total")
     private let claimFailures = Counter(label: "strata_webhooks_claim_failures_total")
     private let inFlight = Gauge(label: "strata_webhooks_in_flight")
+    private let heldBytes = Gauge(label: "strata_webhooks_held_bytes")
     private let latency = Timer(label: "strata_webhooks_delivery_duration_seconds")
 
     /// An active hook, and where its receiver is.
@@ -61,7 +67,8 @@ final class DeliveryEngine: Service {
         finisher = LaneFinisher(store: store, logger: logger)
         renderer = Renderer(baseURL: settings.publicURL, webSocketURL: settings.publicURL)
         room = Mutex(
-            DeliveryRoom(perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight, slowAfter: settings.timeout / 4))
+            DeliveryRoom(
+                perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight, bytes: settings.bytes, slowAfter: settings.timeout / 4))
     }
 
     /// Works until the service stops; then what is under way is ended and noted.
@@ -110,13 +117,18 @@ final class DeliveryEngine: Service {
         let lane: ClaimedLane
         let ready: Ready
         let claimedAt: ContinuousClock.Instant
+
+        var app: AppID { ready.hook.webhook.app }
+        /// The bytes that reading its events takes.
+        var bytes: Int { min(max(lane.bytes, 1024), DeliveryEngine.mostBytes) }
     }
 
     private func claim() async throws -> [Work] {
         let ready = hooks.withLock { $0 }
         let (limits, rest) = room.withLock { room in
             // In another order each time, so that where there is not room for all no hook is always the last.
-            (room.limits(for: ready.values.map { (id: $0.hook.webhook.id, host: $0.target.authority) }.shuffled(), at: .now), room.rest)
+            let hooks = ready.values.map { (id: $0.hook.webhook.id, app: $0.hook.webhook.app, host: $0.target.authority) }
+            return (room.limits(for: hooks.shuffled(), at: .now), room.rest)
         }
         guard !limits.isEmpty, rest > 0 else { return [] }
         let claimedAt = ContinuousClock.now
@@ -129,8 +141,12 @@ final class DeliveryEngine: Service {
         return lanes.compactMap { lane in
             guard let known = ready[lane.hook] else { return nil }
             let work = Work(lane: lane, ready: known, claimedAt: claimedAt)
-            guard room.withLock({ $0.begin(lane.hook, at: known.target.authority) }) else {
+            guard room.withLock({ $0.begin(lane.hook, of: work.app, at: known.target.authority) }) else {
                 finish(Self.untouched(lane), of: work)
+                return nil
+            }
+            guard room.withLock({ $0.reserve(work.bytes, for: work.app) }) else {
+                end(work, with: Self.untouched(lane, pause: Self.shortPause), releases: false)
                 return nil
             }
             return work
@@ -143,7 +159,7 @@ final class DeliveryEngine: Service {
             let portion = claimed[start..<min(start + Self.mostRead, claimed.count)]
             do {
                 let lanes = try await store.read(
-                    portion.map(\.lane), events: Self.mostEvents, bytes: Self.mostBytes, deadline: .now + .seconds(5))
+                    portion.map(\.lane), events: Self.mostEvents, bytes: Int64(Self.mostBytes), deadline: .now + .seconds(5))
                 for (unread, lane) in zip(portion, lanes) {
                     let work = Work(lane: lane, ready: unread.ready, claimedAt: unread.claimedAt)
                     Task { await self.work(on: work) }
@@ -180,10 +196,12 @@ final class DeliveryEngine: Service {
         case unreadable
         /// The receiver was not asked, or not to the end.
         case interrupted
+        /// There are no bytes left to make the request in.
+        case full
     }
 
     private func work(on work: Work) async {
-        inFlight.record(room.withLock { $0.inFlight })
+        record()
         var result = Self.untouched(work.lane)
         // A delivery that begins later than this might not end before the lease does.
         let latest = work.claimedAt + settings.lease - settings.timeout - .seconds(5)
@@ -194,6 +212,7 @@ final class DeliveryEngine: Service {
             case .delivered:
                 (result.position, result.number) = (event.position, event.number)
                 (result.failures, result.pause) = (0, nil)
+                log.ended([event.row])
             case .failed(let fault):
                 await note(fault, of: event, failures: failures + 1, of: work, in: &result)
                 break events
@@ -204,6 +223,10 @@ final class DeliveryEngine: Service {
                 // No version of Strata could read it in all that time.
                 logger.error("an event that cannot be read is left out", metadata: ["webhook.id": "\(work.lane.hook)", "event.id": "\(event.id)"])
                 (result.position, result.number, result.failures) = (event.position, event.number, 0)
+                log.ended([event.row])
+            case .full:
+                result.pause = Self.shortPause
+                break events
             case .interrupted:
                 let isOver = isStopping.withLock { $0 }
                 if !isOver { hold(work) }
@@ -215,21 +238,83 @@ final class DeliveryEngine: Service {
     }
 
     /// Notes what came of a lane, and gives its room back.
-    private func end(_ work: Work, with result: LaneResult) {
+    /// - Parameter releases: whether its bytes were reserved.
+    private func end(_ work: Work, with result: LaneResult, releases: Bool = true) {
         // Before the room is free: who waits for the room to be empty finds that this is still to be noted.
         finish(result, of: work)
-        room.withLock { $0.end(work.lane.hook, at: work.ready.target.authority) }
-        inFlight.record(room.withLock { $0.inFlight })
+        room.withLock {
+            $0.end(work.lane.hook, of: work.app, at: work.ready.target.authority)
+            if releases { $0.release(work.bytes, of: work.app) }
+        }
+        record()
         wake.signal()
+    }
+
+    private func record() {
+        let (lanes, bytes) = room.withLock { ($0.inFlight, $0.heldBytes) }
+        inFlight.record(lanes)
+        heldBytes.record(bytes)
+    }
+
+    /// Reads the objects of an event, and makes the request, within the bytes that its app may have.
+    /// - Returns: the request, and the bytes that are reserved for it.
+    private func prepare(_ event: RecordedEvent, of work: Work) async throws(Unprepared) -> (request: EventRequest, bytes: Int) {
+        var (event, bytes) = (event, event.bytes)
+        if event.isReference {
+            if work.lane.lost < Self.mostLost {
+                bytes += Self.mostMetadata
+                guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
+                do {
+                    event = try await store.complete(event, bytes: Int64(Self.mostMetadata), deadline: .now + .seconds(5))
+                } catch {
+                    room.withLock { $0.release(bytes, of: work.app) }
+                    throw .interrupted
+                }
+            } else {
+                guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
+            }
+        } else {
+            if work.lane.lost >= Self.mostLost { event.parts = nil }
+            guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
+        }
+        guard let request = request(for: event, to: work.ready.hook) else {
+            room.withLock { $0.release(bytes, of: work.app) }
+            throw .unreadable
+        }
+        let size = request.body.readableBytes
+        let isReserved = room.withLock { room in
+            room.release(bytes, of: work.app)
+            return room.reserve(size, for: work.app)
+        }
+        guard isReserved else { throw .full }
+        return (request, size)
+    }
+
+    /// A reason for which there is no request.
+    private enum Unprepared: Error {
+        case unreadable
+        /// The app's room for bytes is used up: the lane waits.
+        case full
+        case interrupted
     }
 
     private func deliver(_ event: RecordedEvent, of work: Work, attempt: Int) async -> Outcome {
         let (begun, time) = (ContinuousClock.now, Date())
         var status: Int?
         var fault: ReceiverFault?
-        let request = request(for: event, to: work.ready.hook)
-        let isReadable = request != nil
-        if let request {
+        var prepared: (request: EventRequest, bytes: Int)?
+        do throws(Unprepared) {
+            prepared = try await prepare(event, of: work)
+        } catch {
+            switch error {
+            case .unreadable: break
+            case .full: return .full
+            case .interrupted: return .interrupted
+            }
+        }
+        let isReadable = prepared != nil
+        if let (request, bytes) = prepared {
+            defer { room.withLock { $0.release(bytes, of: work.app) } }
             do throws(HTTPSender.Problem) {
                 let answer = try await sender.send(
                     .POST, work.ready.target.text, to: work.ready.target, of: work.ready.hook.webhook.app, headers: request.headers,

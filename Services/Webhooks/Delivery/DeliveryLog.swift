@@ -14,7 +14,7 @@ import Synchronization
 final class DeliveryLog: Service {
     struct Attempt: Sendable {
         let hook: Hook
-        let event: RecordedEvent
+        var event: RecordedEvent
         let attemptedAt: StrataModel.Timestamp
         let number: Int
         let isDelivered: Bool
@@ -23,18 +23,13 @@ final class DeliveryLog: Service {
         let error: String?
     }
 
-    private struct Kept {
-        var attempts: [Attempt] = []
-        var bytes = 0
-    }
-
-    /// Of one hook, between two writes.
-    private static let mostBytes = 1 << 20
     private static let interval = Duration.milliseconds(500)
 
     private let store: HookStore
     private let logger: Logger
-    private let kept = Mutex<[WebhookID: Kept]>([:])
+    private let kept = Mutex<[WebhookID: [Attempt]]>([:])
+    /// Rows of events that a hook has been told: when its attempts are kept, they can go.
+    private let told = Mutex<Set<Int64>>([])
 
     init(store: HookStore, logger: Logger) {
         self.store = store
@@ -42,16 +37,17 @@ final class DeliveryLog: Service {
     }
 
     func add(_ attempt: Attempt) {
+        var attempt = attempt
+        // The list shows neither.
+        (attempt.event.facts, attempt.event.parts) = ("", nil)
         kept.withLock { all in
-            var kept = all[attempt.hook.webhook.id] ?? Kept()
-            kept.attempts.append(attempt)
-            kept.bytes += attempt.bytes
-            while kept.attempts.count > Int(HookStore.keptDeliveries) || kept.attempts.count > 1 && kept.bytes > Self.mostBytes {
-                kept.bytes -= kept.attempts.removeFirst().bytes
-            }
-            all[attempt.hook.webhook.id] = kept
+            all[attempt.hook.webhook.id, default: []].append(attempt)
+            if let count = all[attempt.hook.webhook.id]?.count, count > Int(HookStore.keptDeliveries) { all[attempt.hook.webhook.id]?.removeFirst() }
         }
     }
+
+    /// A hook has been told an event, or will not be: the database knows.
+    func ended(_ events: [Int64]) { told.withLock { $0.formUnion(events) } }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -61,18 +57,24 @@ final class DeliveryLog: Service {
     }
 
     private func write() async {
+        let told = told.withLock { told in
+            defer { told = [] }
+            return told
+        }
         let all = kept.withLock { all in
             defer { all = [:] }
             return all
         }
         for kept in all.values {
             do {
-                let query = KeepDeliveries(attempts: Self.json(kept.attempts), keep: HookStore.keptDeliveries)
+                let query = KeepDeliveries(attempts: Self.json(kept), keep: HookStore.keptDeliveries)
                 _ = try await store.pool.query(query, deadline: .now + .seconds(5))
             } catch {
                 logger.debug("attempts could not be kept", metadata: ["error.message": "\(error)"])
             }
         }
+        // Those that are forgotten here, a sweep finds.
+        if !told.isEmpty { _ = try? await store.pool.query(CollectEvents(events: told.sorted()), deadline: .now + .seconds(5)) }
     }
 
     /// As `webhooks.keep_deliveries` takes them.
@@ -86,6 +88,8 @@ final class DeliveryLog: Service {
             writer.key("app")
             writer.string(attempt.hook.webhook.app.description)
             writer.key("event")
+            writer.int(attempt.event.row)
+            writer.key("id")
             writer.string(attempt.event.id.lowercaseText)
             writer.key("kind")
             writer.string(attempt.event.kind)
@@ -109,19 +113,9 @@ final class DeliveryLog: Service {
             writer.int(attempt.event.position)
             writer.key("number")
             writer.int(attempt.event.number)
-            writer.key("subject")
-            writer.string(attempt.event.subject.lowercaseText)
-            writer.key("facts")
-            writer.raw(attempt.event.facts)
-            writer.key("parts")
-            writer.string(attempt.event.parts.map { Data($0).base64EncodedString() })
             writer.endObject()
         }
         writer.endArray()
         return String(buffer: writer.buffer)
     }
-}
-
-extension DeliveryLog.Attempt {
-    fileprivate var bytes: Int { 256 + event.facts.utf8.count + (event.parts?.count ?? 0) }
 }

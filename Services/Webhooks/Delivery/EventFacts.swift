@@ -70,7 +70,8 @@ struct EventFacts {
 
     private func conversation() throws -> Conversation {
         guard let conversation = facts["conversation"] else { throw Malformed(member: "conversation") }
-        let leaves = try (conversation["metadata"]?.arrayValue ?? [])
+        // A tree that is too large is left out.
+        let leaves = try conversation["metadata"]?.arrayValue?
             .map { pair in
                 guard let path = pair[0]?.stringValue, let value = pair[1]?.stringValue else { throw Malformed(member: "metadata") }
                 return MetadataLeaf(path: MetadataPath(trusted: path), value: value)
@@ -79,7 +80,7 @@ struct EventFacts {
             id: ConversationID(rawValue: subject), createdAt: Timestamp(microseconds: try integer(conversation["created_at"], "created_at")),
             isDistinct: conversation["is_distinct"]?.boolValue ?? false,
             participants: try texts(conversation["participants"], "participants").map { identity(UserID(trusted: $0)) },
-            metadata: MetadataTree(leaves: leaves), position: Position(0), epoch: "")
+            metadata: leaves.map { MetadataTree(leaves: $0) }, position: Position(0), epoch: "")
     }
 
     private func effects() throws -> [MetadataEffect] {

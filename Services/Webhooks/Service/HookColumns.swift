@@ -82,12 +82,16 @@ struct ClaimColumns: ColumnSet {
     let lane: Column<UUID>
     let attempts: Column<Int64>
     let failing: Column<Int64>
+    let lost: Column<Int64>
+    let bytes: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         hook = try names.column("hook_id")
         lane = try names.column("lane")
         attempts = try names.column("attempts")
         failing = try names.column("failing_seconds")
+        lost = try names.column("lost")
+        bytes = try names.column("bytes")
     }
 }
 
@@ -97,32 +101,73 @@ struct LaneEventColumns: ColumnSet {
     let lane: Column<UUID>
     let position: Column<Int64>
     let number: Column<Int64>
+    let row: Column<Int64>
+    let app: Column<UUID>
     let kind: Column<String>
     let event: Column<UUID>
     let createdAt: Column<Postgres.Timestamp>
     let subject: Column<UUID>
     let facts: Column<String>
     let parts: Column<[UInt8]>
+    let size: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         hook = try names.column("hook_id")
         lane = try names.column("lane")
         position = try names.column("position")
         number = try names.column("number")
+        row = try names.column("event")
+        app = try names.column("app_id")
         kind = try names.column("kind")
         event = try names.column("event_id")
         createdAt = try names.column("created_at")
         subject = try names.column("subject")
         facts = try names.column("facts")
         parts = try names.column("parts")
+        size = try names.column("size")
     }
 
     func recorded(_ row: Row) throws(PostgresError) -> RecordedEvent {
         RecordedEvent(
-            position: try row[position], number: try row[number], kind: try row[kind], id: try row[event],
-            createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds), subject: try row[subject], facts: try row[facts],
-            parts: try row[optional: parts], lane: try row[lane])
+            row: try row[self.row], app: AppID(rawValue: try row[app]), position: try row[position], number: try row[number], kind: try row[kind],
+            id: try row[event], createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds), subject: try row[subject],
+            facts: try row[facts], parts: try row[optional: parts], lane: try row[lane])
     }
+}
+
+/// Of ``CompleteEvent``.
+struct ContentColumns: ColumnSet {
+    let facts: Column<String>
+    let parts: Column<[UInt8]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        facts = try names.column("facts")
+        parts = try names.column("parts")
+    }
+}
+
+/// Of ``ReadWaiting``.
+struct WaitingColumns: ColumnSet {
+    let hook: Column<UUID>
+    let app: Column<UUID>
+    let isInactive: Column<Bool>
+    let inactiveSince: Column<Postgres.Timestamp>
+    let bytes: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        hook = try names.column("hook_id")
+        app = try names.column("app_id")
+        isInactive = try names.column("is_inactive")
+        inactiveSince = try names.column("inactive_since")
+        bytes = try names.column("bytes")
+    }
+}
+
+/// Of ``SweepEvents``.
+struct LastEventColumns: ColumnSet {
+    let last: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { last = try names.column("last") }
 }
 
 /// Of ``FinishLanes``.

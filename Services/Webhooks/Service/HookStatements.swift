@@ -181,7 +181,8 @@ struct ClaimLanes: PostgresQuery {
     static let statement = Statement(
         "webhooks.claim",
         sql: """
-            SELECT c.hook_id, c.lane, c.attempts, c.failing_seconds FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8) c
+            SELECT c.hook_id, c.lane, c.attempts, c.failing_seconds, c.lost, c.bytes
+            FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8) c
             """)
 
     var parameters: [Value] { [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease)] }
@@ -200,11 +201,37 @@ struct ReadLanes: PostgresQuery {
     static let statement = Statement(
         "webhooks.read_lanes",
         sql: """
-            SELECT c.hook_id, c.lane, c.position, c.number, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
+            SELECT c.hook_id, c.lane, c.position, c.number, c.event, c.app_id, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts, c.size
             FROM webhooks.read_lanes($1::uuid[], $2::uuid[], $3::int8, $4::int8) c
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuidArray(hooks), .uuidArray(lanes), .int8(events), .int8(bytes)] }
+}
+
+/// Reads the objects that an event concerns, as they are now.
+struct CompleteEvent: PostgresQuery {
+    let event: RecordedEvent
+    /// The most bytes of metadata.
+    let bytes: Int64
+
+    typealias Columns = ContentColumns
+
+    static let statement = Statement(
+        "webhooks.complete", sql: "SELECT c.facts, c.parts FROM webhooks.complete($1, $2, $3, $4::jsonb, $5::int8) c", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(event.app.rawValue), .uuid(event.subject), .text(event.kind), .jsonb(event.facts), .int8(bytes)] }
+}
+
+/// Removes events that nothing refers to any more.
+struct CollectEvents: PostgresQuery {
+    /// Rows of events.
+    let events: [Int64]
+
+    typealias Columns = CountColumns
+
+    static let statement = Statement("webhooks.collect", sql: "SELECT c AS count FROM webhooks.collect($1::int8[]) c", isIdempotent: true)
+
+    var parameters: [Value] { [.int8Array(events)] }
 }
 
 /// Ends the work on lanes of one claim.
@@ -262,12 +289,14 @@ struct RedeliverEvent: PostgresQuery {
     let app: AppID
     let id: WebhookID
     let event: UUID
+    /// The most events of a hook that wait to be sent again.
+    let limit: Int64
 
     typealias Columns = OutcomeColumns
 
-    static let statement = Statement("webhooks.redeliver", sql: "SELECT r AS outcome FROM webhooks.redeliver($1, $2, $3) r")
+    static let statement = Statement("webhooks.redeliver", sql: "SELECT r AS outcome FROM webhooks.redeliver($1, $2, $3, $4::int8) r")
 
-    var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .uuid(event)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .uuid(event), .int8(limit)] }
 }
 
 /// Removes some of what is needed no more.
@@ -285,6 +314,66 @@ struct SweepHooks: PostgresQuery {
         "webhooks.sweep", sql: "SELECT s.removed, s.next_after FROM webhooks.sweep($1::int8, $2::int8, $3::uuid) s", isIdempotent: true)
 
     var parameters: [Value] { [.int8(keep), .int8(limit), Value(after)] }
+}
+
+/// Removes some events that nothing refers to any more.
+struct SweepEvents: PostgresQuery {
+    /// The most rows that are looked at.
+    let limit: Int64
+    /// The row after which it goes on; nil: from the first one.
+    let after: Int64?
+
+    typealias Columns = LastEventColumns
+
+    static let statement = Statement(
+        "webhooks.sweep_events", sql: "SELECT s AS last FROM webhooks.sweep_events($1::int8, $2::int8) s", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(limit), Value(after)] }
+}
+
+/// The bytes that hooks have waiting.
+struct ReadWaiting: PostgresQuery {
+    typealias Columns = WaitingColumns
+
+    static let statement = Statement(
+        "webhooks.waiting", sql: "SELECT w.hook_id, w.app_id, w.is_inactive, w.inactive_since, w.bytes FROM webhooks.waiting() w", isIdempotent: true)
+
+    var parameters: [Value] { [] }
+}
+
+/// Ends the recording for a hook that has too much waiting, or whose app has.
+struct EndRecording: PostgresQuery {
+    let id: WebhookID
+    let reason: String
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.end_recording", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_recording($1, $2) h", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(id.rawValue), .text(reason)] }
+}
+
+/// Lets the next sweep remove what an inactive hook was not told.
+struct GiveAway: PostgresQuery {
+    let id: WebhookID
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.give_away", sql: "SELECT \(HookColumns.selected()) FROM webhooks.give_away($1) h", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(id.rawValue)] }
+}
+
+/// Ends the recording for the hooks of suspended apps.
+struct EndSuspended: PostgresQuery {
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.end_suspended", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_suspended() h", isIdempotent: true)
+
+    var parameters: [Value] { [] }
 }
 
 struct ReadBacklog: PostgresQuery {

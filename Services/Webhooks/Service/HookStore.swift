@@ -14,6 +14,8 @@ struct HookStore: Sendable {
     static let activationDelay = RecordedApps.lifetime + .seconds(12)
     /// Attempts of a hook that are kept.
     static let keptDeliveries: Int64 = 100
+    /// The most events of a hook that wait to be sent again.
+    static let mostAgain: Int64 = 100
 
     func hooks<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> [Hook]
     where Query.Columns == HookColumns {
@@ -70,7 +72,8 @@ struct HookStore: Sendable {
         return try claimed.map { row in
             ClaimedLane(
                 hook: WebhookID(rawValue: try row[columns.hook]), lane: try row[columns.lane], claim: query.claim,
-                failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]))
+                failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]), lost: Int(try row[columns.lost]),
+                bytes: Int(try row[columns.bytes]))
         }
     }
 
@@ -88,6 +91,30 @@ struct HookStore: Sendable {
             lanes[place].events.append(try eventColumns.recorded(row))
         }
         return lanes
+    }
+
+    /// Reads the objects that an event concerns, as they are now.
+    /// - Parameter bytes: the most bytes of metadata; a larger tree is left out.
+    func complete(_ event: RecordedEvent, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> RecordedEvent {
+        let rows = try await pool.query(CompleteEvent(event: event, bytes: bytes), deadline: deadline)
+        let columns = try rows.columns(of: CompleteEvent.self)
+        guard let row = rows.first else { throw MalformedAnswer() }
+        var event = event
+        event.facts = try row[columns.facts]
+        event.parts = try row[optional: columns.parts]
+        return event
+    }
+
+    /// The bytes that hooks have waiting, in the order of apps and hooks.
+    func waiting(deadline: ContinuousClock.Instant) async throws -> [WaitingBytes] {
+        let rows = try await pool.query(ReadWaiting(), deadline: deadline)
+        let columns = try rows.columns(of: ReadWaiting.self)
+        return try rows.map { row in
+            WaitingBytes(
+                hook: WebhookID(rawValue: try row[columns.hook]), app: AppID(rawValue: try row[columns.app]),
+                isInactive: try row[columns.isInactive], inactiveSince: try row[optional: columns.inactiveSince]?.microseconds,
+                bytes: Int(try row[columns.bytes]))
+        }
     }
 
     /// Ends the work on lanes of one claim.
@@ -112,6 +139,16 @@ struct HookStore: Sendable {
         } while after != nil
         return total
     }
+
+    /// Removes events that nothing refers to any more, in portions.
+    func sweepEvents(portion: Int64 = 5000, deadline: ContinuousClock.Instant) async throws {
+        var after: Int64?
+        repeat {
+            let rows = try await pool.query(SweepEvents(limit: portion, after: after), deadline: deadline)
+            let columns = try rows.columns(of: SweepEvents.self)
+            after = try rows.first.flatMap { try $0[optional: columns.last] }
+        } while after != nil
+    }
 }
 
 private struct LanePlace: Hashable {
@@ -128,10 +165,17 @@ struct ClaimedLane: Sendable {
     let failures: Int
     /// How long ago that failed first; 0: it has not.
     var failingFor = Duration.zero
+    /// Claims since one that ended: those of instances that were killed.
+    var lost = 0
+    /// The bytes of all its events.
+    var bytes = 0
     var events: [RecordedEvent] = []
 }
 
 struct RecordedEvent: Sendable {
+    /// The row that hooks share.
+    let row: Int64
+    let app: AppID
     let position: Int64
     let number: Int64
     let kind: String
@@ -139,10 +183,23 @@ struct RecordedEvent: Sendable {
     let createdAt: StrataModel.Timestamp
     /// The conversation, or what a push goes to.
     let subject: UUID
-    let facts: String
-    let parts: [UInt8]?
-    /// In which lane it is; nil: in that of its subject.
+    var facts: String
+    var parts: [UInt8]?
+    /// The lane it is in; nil: that of its subject.
     var lane: UUID?
+
+    /// Whether its objects are read when it is delivered.
+    var isReference: Bool {
+        switch WebhookEventKind(rawValue: kind) {
+        case .conversationCreated, .conversationUpdated, .participantsUpdated, .participationCreated, .participationDeleted, .messageUpdated,
+            .messageDelivered, .messageRead, .partCreated, .partUpdated, .partDeleted:
+            true
+        case .messageCreated, .messageDeleted, .conversationDeleted, .receiptCreated, .push, nil: false
+        }
+    }
+
+    /// The bytes it has in memory, about.
+    var bytes: Int { facts.utf8.count + (parts?.count ?? 0) }
 }
 
 /// What came of the work on a lane.

@@ -24,8 +24,14 @@ public struct WebhooksSettings: ServiceSettings {
     public var perHook = 32
     /// `STRATA_WEBHOOKS_PER_HOST` (64; 1 to 1000): the same of all hooks whose receivers have one host and port.
     public var perHost = 64
-    /// `STRATA_WEBHOOKS_IN_FLIGHT` (256; 1 to 10,000): the same of all hooks. Each may hold 256 KB of events, or one event that is larger.
+    /// `STRATA_WEBHOOKS_IN_FLIGHT` (256; 1 to 10,000): the same of all hooks.
     public var inFlight = 256
+    /// `STRATA_WEBHOOKS_BYTES` (64 MB; 4 MB to 16 GB): bytes of events and requests in memory.
+    public var bytes = 64 << 20
+    /// `STRATA_WEBHOOKS_HOOK_BYTES` (256 MB; 1 MB to 1 TB): bytes of events that may wait for one hook. With more it becomes inactive.
+    public var hookBytes = 256 << 20
+    /// `STRATA_WEBHOOKS_APP_BYTES` (1 GB; 1 MB to 1 TB): the same of all hooks of one app.
+    public var appBytes = 1 << 30
     /// `STRATA_WEBHOOKS_PER_APP` (20; 1 to 1000): hooks of one app.
     public var perApp = 20
     /// `STRATA_WEBHOOKS_RETRY_AFTER` (10s,30s,120s,300s,1200s), `STRATA_WEBHOOKS_RETRY_EVERY` (1h) and `STRATA_WEBHOOKS_RETRY_FOR` (72h): pauses before
@@ -58,6 +64,9 @@ public struct WebhooksSettings: ServiceSettings {
         perHook = try settings.int("STRATA_WEBHOOKS_PER_HOOK", default: perHook, in: 1...1000)
         perHost = try settings.int("STRATA_WEBHOOKS_PER_HOST", default: perHost, in: 1...1000)
         inFlight = try settings.int("STRATA_WEBHOOKS_IN_FLIGHT", default: inFlight, in: 1...10_000)
+        bytes = try settings.int("STRATA_WEBHOOKS_BYTES", default: bytes, in: 4 << 20 ... 16 << 30)
+        hookBytes = try settings.int("STRATA_WEBHOOKS_HOOK_BYTES", default: hookBytes, in: 1 << 20 ... 1 << 40)
+        appBytes = try settings.int("STRATA_WEBHOOKS_APP_BYTES", default: appBytes, in: 1 << 20 ... 1 << 40)
         perApp = try settings.int("STRATA_WEBHOOKS_PER_APP", default: perApp, in: 1...1000)
         retries = try RetrySchedule(settings)
         keep = try settings.duration("STRATA_WEBHOOKS_KEEP", default: keep, in: .seconds(1) ... .seconds(365 * 86_400))

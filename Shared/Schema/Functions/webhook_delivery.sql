@@ -153,8 +153,10 @@ $$;
 --
 -- A lane that has failed will most likely fail again, and take long to. So the others come first, and those that have failed get at most half of a hook's limit,
 -- where what they already have counts; but never nothing, as long as the limit is more than one, or there are no others.
+--
+-- A claim counts as lost until it is ended: an instance that was killed has not said what came of it.
 CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint)
-RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint, failing_seconds bigint)
+RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint, failing_seconds bigint, lost bigint, bytes bigint)
 LANGUAGE plpgsql VOLATILE ROWS 100
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -186,9 +188,9 @@ BEGIN
             LIMIT h.most) l
         LIMIT p_total
     )
-    UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
+    UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim, lost = x.lost + 1
     FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
-    RETURNING x.hook_id, x.lane, x.attempts, coalesce(extract(epoch FROM now_at - x.failed_since)::bigint, 0);
+    RETURNING x.hook_id, x.lane, x.attempts, coalesce(extract(epoch FROM now_at - x.failed_since)::bigint, 0), x.lost - 1, x.bytes;
 END
 $$;
 
@@ -196,20 +198,22 @@ $$;
 -- locks nothing.
 CREATE OR REPLACE FUNCTION webhooks.read_lanes(p_hooks uuid[], p_lanes uuid[], p_events bigint, p_bytes bigint)
 RETURNS TABLE (
-    hook_id uuid, lane uuid, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, subject uuid, facts jsonb, parts bytea)
+    hook_id uuid, lane uuid, "position" bigint, number bigint, event bigint, app_id uuid, kind text, event_id uuid, created_at timestamptz,
+    subject uuid, facts jsonb, parts bytea, size bigint)
 LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT c.hook_id, c.lane, e.position, e.number, e.kind, e.event_id, e.created_at, coalesce(e.subject, c.lane), e.facts, e.parts
+    SELECT c.hook_id, c.lane, o.position, o.number, e.id, e.app_id, e.kind, e.event_id, e.created_at, e.subject, e.facts, e.parts, o.size
     FROM unnest(p_hooks, p_lanes) c(hook_id, lane)
     CROSS JOIN LATERAL (
         SELECT f.*, sum(f.size) OVER (ORDER BY f.position, f.number) - f.size AS before
         FROM (
-            SELECT o.position, o.number, o.kind, o.event_id, o.created_at, o.subject, o.facts, o.parts, o.size FROM webhooks.outbox o
-            WHERE o.hook_id = c.hook_id AND o.lane = c.lane ORDER BY o.position, o.number LIMIT p_events) f) e
-    WHERE e.before < p_bytes
-    ORDER BY c.hook_id, c.lane, e.position, e.number;
+            SELECT x.position, x.number, x.event, x.size FROM webhooks.outbox x
+            WHERE x.hook_id = c.hook_id AND x.lane = c.lane ORDER BY x.position, x.number LIMIT p_events) f) o
+    JOIN webhooks.event e ON e.id = o.event
+    WHERE o.before < p_bytes
+    ORDER BY c.hook_id, c.lane, o.position, o.number;
 END
 $$;
 
@@ -222,27 +226,37 @@ RETURNS TABLE (n bigint)
 LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    -- The places of those that this transaction has locked.
+    -- The places of those that this transaction has locked, and of those that have lost bytes.
     mine bigint[];
+    lighter bigint[];
+    sizes bigint[];
     now_at timestamptz := clock_timestamp();
 BEGIN
     mine := ARRAY(
         SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
         CROSS JOIN LATERAL (
             SELECT x.claim FROM webhooks.lane x WHERE x.hook_id = i.hook_id AND x.lane = i.lane AND x.claim = p_claim FOR UPDATE SKIP LOCKED) l);
-    DELETE FROM webhooks.outbox o USING unnest(p_hooks, p_lanes, p_positions, p_numbers) WITH ORDINALITY i(hook_id, lane, position, number, n)
-    WHERE i.n = ANY (mine) AND o.hook_id = i.hook_id AND o.lane = i.lane AND (o.position, o.number) <= (i.position, i.number);
+    WITH gone AS (
+        DELETE FROM webhooks.outbox o USING unnest(p_hooks, p_lanes, p_positions, p_numbers) WITH ORDINALITY i(hook_id, lane, position, number, n)
+        WHERE i.n = ANY (mine) AND o.hook_id = i.hook_id AND o.lane = i.lane AND (o.position, o.number) <= (i.position, i.number)
+        RETURNING i.n, o.size
+    ), lighter AS (
+        SELECT g.n, sum(g.size) AS size FROM gone g GROUP BY g.n
+    )
+    SELECT array_agg(l.n), array_agg(l.size) INTO lighter, sizes FROM lighter l;
     DELETE FROM webhooks.lane x USING unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
     WHERE i.n = ANY (mine) AND x.hook_id = i.hook_id AND x.lane = i.lane
         AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = i.hook_id AND o.lane = i.lane);
     UPDATE webhooks.lane x
-    SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
+    SET claim = NULL, lost = 0, bytes = greatest(x.bytes - coalesce(s.size, 0), 0),
+        attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
         failed_since = CASE
             WHEN i.delay < 0 OR i.attempts = 0 THEN NULL
             -- Another event than before.
             WHEN i.position > 0 THEN now_at
             ELSE coalesce(x.failed_since, now_at) END
     FROM unnest(p_hooks, p_lanes, p_positions, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, position, attempts, delay, n)
+    LEFT JOIN unnest(lighter, sizes) s(n, size) ON s.n = i.n
     WHERE i.n = ANY (mine) AND x.hook_id = i.hook_id AND x.lane = i.lane;
     RETURN QUERY
     SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
@@ -251,37 +265,65 @@ BEGIN
 END
 $$;
 
--- Keeps attempts, and of each hook the newest `p_keep`. `p_attempts`: [{"hook", "app", "event", "kind", "created_at", "attempted_at", "attempt", "delivered",
--- "status", "latency", "error", "lane", "position", "number", "subject", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64; "lane", "position"
--- and "number" are the event's place in the outbox.
+-- Removes those of these events that no hook waits for and no attempt refers to. Locked first: an event that is just being sent again stays.
+CREATE OR REPLACE FUNCTION webhooks.collect(p_events bigint[]) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+DECLARE
+    locked constant bigint[] := ARRAY(
+        SELECT e.id FROM webhooks.event e
+        WHERE e.id = ANY (p_events) AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.event = e.id)
+            AND NOT EXISTS (SELECT FROM webhooks.delivery d WHERE d.event = e.id)
+        FOR UPDATE SKIP LOCKED);
+    removed bigint;
+BEGIN
+    DELETE FROM webhooks.event e
+    WHERE e.id = ANY (locked) AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.event = e.id)
+        AND NOT EXISTS (SELECT FROM webhooks.delivery d WHERE d.event = e.id);
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+END
+$$;
+
+-- Keeps attempts, and of each hook the newest `p_keep`. `p_attempts`: [{"hook", "app", "event", "id", "kind", "created_at", "attempted_at", "attempt",
+-- "delivered", "status", "latency", "error", "lane", "position", "number"}, …]: times in microseconds since 1970; "event" is the row of the event and "id" its id;
+-- "lane", "position" and "number" are its place in the outbox.
 CREATE OR REPLACE FUNCTION webhooks.keep_deliveries(p_attempts jsonb, p_keep bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    old bigint[];
 BEGIN
     INSERT INTO webhooks.delivery (
-        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, lane, lane_position,
-        lane_number, subject, facts, parts)
-    SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::uuid, a.v ->> 'kind',
+        hook_id, app_id, event, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, lane,
+        lane_position, lane_number)
+    SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::bigint, (a.v ->> 'id')::uuid, a.v ->> 'kind',
         timestamptz 'epoch' + (a.v ->> 'created_at')::bigint * interval '1 microsecond',
         timestamptz 'epoch' + (a.v ->> 'attempted_at')::bigint * interval '1 microsecond', (a.v ->> 'attempt')::bigint,
         (a.v ->> 'delivered')::boolean, (a.v ->> 'status')::bigint, (a.v ->> 'latency')::bigint, a.v ->> 'error',
-        (a.v ->> 'lane')::uuid, (a.v ->> 'position')::bigint, (a.v ->> 'number')::bigint, (a.v ->> 'subject')::uuid, a.v -> 'facts', decode(a.v ->> 'parts', 'base64')
+        (a.v ->> 'lane')::uuid, (a.v ->> 'position')::bigint, (a.v ->> 'number')::bigint
     FROM jsonb_array_elements(p_attempts) WITH ORDINALITY a(v, n)
     WHERE EXISTS (SELECT FROM webhooks.hook h WHERE h.id = (a.v ->> 'hook')::uuid) ORDER BY a.n;
-    DELETE FROM webhooks.delivery d
-    USING (SELECT DISTINCT (a.v ->> 'hook')::uuid AS id FROM jsonb_array_elements(p_attempts) a(v)) h
-    WHERE d.hook_id = h.id AND d.number <= (
-        SELECT o.number FROM webhooks.delivery o WHERE o.hook_id = h.id ORDER BY o.number DESC OFFSET p_keep LIMIT 1);
+    WITH gone AS (
+        DELETE FROM webhooks.delivery d
+        USING (SELECT DISTINCT (a.v ->> 'hook')::uuid AS id FROM jsonb_array_elements(p_attempts) a(v)) h
+        WHERE d.hook_id = h.id AND d.number <= (
+            SELECT o.number FROM webhooks.delivery o WHERE o.hook_id = h.id ORDER BY o.number DESC OFFSET p_keep LIMIT 1)
+        RETURNING d.event
+    )
+    SELECT array_agg(DISTINCT g.event) INTO old FROM gone g;
+    PERFORM webhooks.collect(old);
 END
 $$;
 
 -- Sends an event of a hook once more. One that waits for another attempt is tried at once; one that was delivered is put into the outbox again, in a lane of
--- its own, so that it delays no other. Outcomes: 'ok', 'not_found', 'inactive'.
-CREATE OR REPLACE FUNCTION webhooks.redeliver(p_app uuid, p_hook uuid, p_event uuid) RETURNS text
+-- its own, so that it delays no other. At most `p_limit` such lanes of a hook wait. Outcomes: 'ok', 'not_found', 'inactive', 'too_many'.
+CREATE OR REPLACE FUNCTION webhooks.redeliver(p_app uuid, p_hook uuid, p_event uuid, p_limit bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     hook_status text := (SELECT h.status FROM webhooks.hook h WHERE h.id = p_hook AND h.app_id = p_app);
     d webhooks.delivery;
+    e webhooks.event;
     own_lane uuid := gen_random_uuid();
+    bytes bigint;
 BEGIN
     IF hook_status IS NULL THEN RETURN 'not_found'; END IF;
     SELECT * INTO d FROM webhooks.delivery x WHERE x.hook_id = p_hook AND x.event_id = p_event ORDER BY x.number DESC LIMIT 1;
@@ -289,19 +331,60 @@ BEGIN
     IF hook_status <> 'active' THEN RETURN 'inactive'; END IF;
     IF NOT d.is_delivered THEN
         PERFORM FROM webhooks.outbox o
-        WHERE o.hook_id = p_hook AND o.lane = d.lane AND o.position = d.lane_position AND o.number = d.lane_number AND o.event_id = p_event;
+        WHERE o.hook_id = p_hook AND o.lane = d.lane AND o.position = d.lane_position AND o.number = d.lane_number AND o.event = d.event;
         IF FOUND THEN
             UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp()) WHERE l.hook_id = p_hook AND l.lane = d.lane AND l.claim IS NULL;
             RETURN 'ok';
         END IF;
     END IF;
-    INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, subject, facts, parts, size)
-    VALUES (
-        p_hook, own_lane, nextval('webhooks.number'), 0, p_app, d.kind, d.event_id, d.created_at, d.subject, d.facts, d.parts,
-        octet_length(d.facts::text) + coalesce(octet_length(d.parts), 0));
-    INSERT INTO webhooks.lane (hook_id, lane, app_id) VALUES (p_hook, own_lane, p_app);
+    -- It is not removed meanwhile.
+    SELECT * INTO e FROM webhooks.event x WHERE x.id = d.event FOR SHARE;
+    IF NOT FOUND THEN RETURN 'not_found'; END IF;
+    -- One at a time counts them.
+    PERFORM pg_advisory_xact_lock(hashtextextended('redeliver ' || p_hook, 0));
+    IF (SELECT count(*) FROM webhooks.lane l WHERE l.hook_id = p_hook AND l.is_again) >= p_limit THEN RETURN 'too_many'; END IF;
+    bytes := webhooks.event_bytes(e.facts, e.parts);
+    INSERT INTO webhooks.lane (hook_id, lane, app_id, is_again, bytes) VALUES (p_hook, own_lane, p_app, true, bytes);
+    INSERT INTO webhooks.outbox (hook_id, lane, position, number, event, size)
+    VALUES (p_hook, own_lane, nextval('webhooks.number'), 0, e.id, bytes);
     RETURN 'ok';
 END
+$$;
+
+-- The bytes that each hook has waiting; hooks with nothing are left out. `is_inactive`: nothing is recorded for it, and what it was not told is kept.
+CREATE OR REPLACE FUNCTION webhooks.waiting()
+RETURNS TABLE (hook_id uuid, app_id uuid, is_inactive boolean, inactive_since timestamptz, bytes bigint)
+LANGUAGE sql STABLE ROWS 100 AS $$
+    SELECT h.id, h.app_id, h.status <> 'active', h.inactive_since, w.bytes
+    FROM (SELECT l.hook_id, sum(l.bytes)::bigint AS bytes FROM webhooks.lane l GROUP BY l.hook_id) w
+    JOIN webhooks.hook h ON h.id = w.hook_id
+    ORDER BY h.app_id, h.id
+$$;
+
+-- Ends the recording for a hook that has too much waiting, or whose app has.
+CREATE OR REPLACE FUNCTION webhooks.end_recording(p_id uuid, p_reason text) RETURNS SETOF webhooks.hook
+LANGUAGE sql VOLATILE ROWS 1 AS $$
+    UPDATE webhooks.hook h
+    SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL, inactive_since = clock_timestamp()
+    WHERE h.id = p_id AND h.status = 'active'
+    RETURNING h.*
+$$;
+
+-- Lets the next sweep remove what an inactive hook was not told.
+CREATE OR REPLACE FUNCTION webhooks.give_away(p_id uuid) RETURNS SETOF webhooks.hook
+LANGUAGE sql VOLATILE ROWS 1 AS $$
+    UPDATE webhooks.hook h SET inactive_since = '-infinity' WHERE h.id = p_id AND h.status = 'inactive' RETURNING h.*
+$$;
+
+-- Ends the recording for the hooks of suspended apps, and returns them.
+CREATE OR REPLACE FUNCTION webhooks.end_suspended() RETURNS SETOF webhooks.hook
+LANGUAGE sql VOLATILE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    UPDATE webhooks.hook h
+    SET status = 'inactive', status_reason = 'The app is suspended', verify_at = NULL, verified_at = NULL,
+        inactive_since = coalesce(h.inactive_since, clock_timestamp())
+    FROM conversations.app a
+    WHERE h.status <> 'inactive' AND a.id = h.app_id AND a.suspended
+    RETURNING h.*
 $$;
 
 -- Removes some of what is needed no more: what inactive hooks have not been told for longer than `p_keep` seconds, attempts that are older than that, and what is
@@ -359,16 +442,36 @@ CREATE OR REPLACE FUNCTION webhooks.is_gone(p_id uuid) RETURNS boolean
 LANGUAGE sql STABLE
 RETURN NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = p_id);
 
+-- Removes events that nothing refers to any more and that collect was not told of, since its instance was killed: those of the next `p_limit` after `p_after`
+-- (NULL: from the first one). Returns the last one that was looked at; NULL if that was all.
+CREATE OR REPLACE FUNCTION webhooks.sweep_events(p_limit bigint, p_after bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+DECLARE
+    events constant bigint[] := ARRAY(
+        SELECT e.id FROM webhooks.event e WHERE e.id > coalesce(p_after, 0) ORDER BY e.id LIMIT p_limit);
+BEGIN
+    -- Those of the last minute may still be told of.
+    PERFORM webhooks.collect(ARRAY(
+        SELECT e.id FROM webhooks.event e WHERE e.id = ANY (events) AND e.created_at < clock_timestamp() - interval '1 minute'));
+    RETURN CASE WHEN cardinality(events) = p_limit THEN events[p_limit] END;
+END
+$$;
+
 -- Removes some of what a hook has not been told, with the lanes that have no more, and returns how many rows went.
 CREATE OR REPLACE FUNCTION webhooks.sweep_owed(p_hook uuid, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     events bigint;
+    gone_events bigint[];
     lanes bigint;
 BEGIN
-    DELETE FROM webhooks.outbox o WHERE o.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM webhooks.outbox x WHERE x.hook_id = p_hook ORDER BY x.lane, x.position, x.number LIMIT p_limit FOR UPDATE SKIP LOCKED));
-    GET DIAGNOSTICS events = ROW_COUNT;
+    WITH gone AS (
+        DELETE FROM webhooks.outbox o WHERE o.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM webhooks.outbox x WHERE x.hook_id = p_hook ORDER BY x.lane, x.position, x.number LIMIT p_limit FOR UPDATE SKIP LOCKED))
+        RETURNING o.event
+    )
+    SELECT count(*), array_agg(DISTINCT g.event) INTO events, gone_events FROM gone g;
+    PERFORM webhooks.collect(gone_events);
     -- While there are events left, nearly all lanes have some.
     IF events >= p_limit THEN RETURN events; END IF;
     DELETE FROM webhooks.lane l WHERE l.ctid = ANY (ARRAY(
@@ -407,6 +510,7 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
-    webhooks.deactivate, webhooks.give_up, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.is_gone,
-    webhooks.sweep_owed, webhooks.backlog
+    webhooks.deactivate, webhooks.give_up, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.collect, webhooks.keep_deliveries, webhooks.redeliver,
+    webhooks.waiting, webhooks.end_recording, webhooks.give_away, webhooks.end_suspended, webhooks.sweep, webhooks.is_gone, webhooks.sweep_events, webhooks.sweep_owed,
+    webhooks.event_bytes, webhooks.backlog
 TO strata_webhooks;

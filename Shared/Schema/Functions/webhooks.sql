@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Webhooks: recording what apps' own servers are to be told, in the transaction of the change.
 --
--- A fact is what an event says, as it was when it happened. Times are microseconds since 1970. The kinds of events:
---   Message.created, .updated, .deleted; MessagePart.created, .updated, .deleted
+-- Facts are the members of an event as they were when it happened. Times are microseconds since 1970. An event holds the change, so that its size is about
+-- that of the request which caused it; webhooks.complete reads the objects that it concerns when it is delivered. The kinds of events:
+--   Message.created and .deleted, with the message; Conversation.deleted, with the conversation
+--   Message.updated; MessagePart.created, .updated, .deleted
 --   Receipt.created, of a run of messages; message.delivered and message.read, of one message (1.0)
---   Conversation.created, .updated, .deleted
+--   Conversation.created, .updated
 --   Participation.created, .deleted; conversation.updated.participants, of both (1.0)
 --   Push
 --
@@ -26,21 +28,29 @@ BEGIN
 END
 $$;
 
--- A conversation as it is now, with its metadata and the names of its participants.
-CREATE OR REPLACE FUNCTION webhooks.conversation_facts(p_app uuid, p_conversation uuid) RETURNS jsonb
+-- A conversation without its participants and metadata.
+CREATE OR REPLACE FUNCTION webhooks.conversation_object(p_conversation uuid) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object('created_at', webhooks.microseconds(x.created_at), 'is_distinct', x.is_distinct)
+        FROM conversations.conversation x WHERE x.id = p_conversation);
+END
+$$;
+
+-- The participants of a conversation, their names, and its metadata, which is left out where it has more than `p_bytes`.
+CREATE OR REPLACE FUNCTION webhooks.conversation_facts(p_app uuid, p_conversation uuid, p_bytes bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    c record;
-    users text[] := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation);
+    users constant text[] := coalesce((SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation), '{}');
+    -- Without a row there is no metadata.
+    bytes constant bigint := coalesce((SELECT coalesce(t.bytes, p_bytes) FROM metadata.tree t WHERE t.conversation_id = p_conversation), 0);
 BEGIN
-    SELECT x.created_at, x.is_distinct INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
     RETURN jsonb_build_object(
-        'conversation', jsonb_build_object(
-            'created_at', webhooks.microseconds(c.created_at), 'is_distinct', c.is_distinct, 'participants', to_jsonb(users),
-            'metadata', (
-                SELECT coalesce(jsonb_agg(jsonb_build_array(l.path, l.value) ORDER BY l.path), '[]')
-                FROM metadata.leaf l WHERE l.conversation_id = p_conversation)),
-        'identities', webhooks.identities(p_app, users));
+        'participants', to_jsonb(users), 'identities', webhooks.identities(p_app, users),
+        'metadata', CASE WHEN bytes <= p_bytes THEN (
+            SELECT coalesce(jsonb_agg(jsonb_build_array(l.path, l.value) ORDER BY l.path), '[]')
+            FROM metadata.leaf l WHERE l.conversation_id = p_conversation) END);
 END
 $$;
 
@@ -66,6 +76,38 @@ BEGIN
 END
 $$;
 
+-- The members of a message by which it is found again, and those that are told of it when it has gone by then.
+CREATE OR REPLACE FUNCTION webhooks.message_reference(m conversations.message_row) RETURNS jsonb
+LANGUAGE sql STABLE
+RETURN jsonb_build_object(
+    'message_id', m.message_id, 'position', m.position, 'ordinal', m.ordinal, 'sender', m.sender, 'sender_name', m.sender_name,
+    'sent_at', webhooks.microseconds(m.sent_at));
+
+-- Adds the objects that an event concerns, as they are now, with at most `p_bytes` of metadata. The parts of a message that has gone are NULL, and a
+-- conversation that was deleted has the participants and the metadata that are left of it.
+CREATE OR REPLACE FUNCTION webhooks.complete(
+    p_app uuid, p_subject uuid, p_kind text, p_facts jsonb, p_bytes bigint, OUT facts jsonb, OUT parts bytea)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    m conversations.message_row;
+    found_facts jsonb;
+BEGIN
+    facts := p_facts;
+    IF p_facts ? 'conversation' THEN
+        found_facts := webhooks.conversation_facts(p_app, p_subject, p_bytes);
+        facts := facts || jsonb_build_object(
+            'conversation', (facts -> 'conversation') || (found_facts - 'identities'),
+            'identities', (found_facts -> 'identities') || coalesce(facts -> 'identities', '{}'));
+    ELSIF p_facts ? 'message' THEN
+        m := conversations.message_at(p_subject, (p_facts -> 'message' ->> 'ordinal')::bigint);
+        IF m.message_id IS NULL THEN RETURN; END IF;
+        parts := m.parts;
+        facts := facts || jsonb_build_object(
+            'message', webhooks.message_object(m), 'identities', webhooks.identities(p_app, ARRAY[m.sender, p_facts ->> 'actor']));
+    END IF;
+END
+$$;
+
 -- Which kinds of events the active hooks of an app want; NULL if there are none.
 CREATE OR REPLACE FUNCTION webhooks.wanted(p_app uuid) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -75,6 +117,11 @@ BEGIN
         WHERE h.app_id = p_app AND h.status = 'active');
 END
 $$;
+
+-- The bytes that count for an event: what it holds, and about 256 for its rows.
+CREATE OR REPLACE FUNCTION webhooks.event_bytes(p_facts jsonb, p_parts bytea) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+RETURN 256 + octet_length(p_facts::text) + coalesce(octet_length(p_parts), 0);
 
 -- Locks a lane of each active hook that wants one of these kinds, and makes the lanes that are missing; returns the hooks. In the order of the hooks, so that two
 -- transactions cannot wait for each other.
@@ -93,29 +140,38 @@ BEGIN
 END
 $$;
 
--- Records an event for each active hook that wants its kind, once. `p_position` NULL: what has no conversation's position comes after everything that is in the
--- lane. Its number is taken while the lane is locked, so that no transaction with a higher one ends before this one.
+-- Adds bytes to the lanes of these hooks, which are locked.
+CREATE OR REPLACE FUNCTION webhooks.weigh(p_hooks uuid[], p_lane uuid, p_bytes bigint) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    UPDATE webhooks.lane l SET bytes = l.bytes + p_bytes WHERE l.hook_id = ANY (p_hooks) AND l.lane = p_lane
+$$;
+
+-- Records an event, once, for all active hooks that want its kind. `p_position` NULL: an event without a position in a conversation comes after everything that
+-- is in the lane. Its number is taken while the lane is locked, so that no transaction with a higher one ends before this one.
 CREATE OR REPLACE FUNCTION webhooks.emit(
     p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
     p_parts bytea DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    hooks uuid[] := webhooks.lock_lanes(p_app, p_lane, ARRAY[p_kind]);
+    hooks constant uuid[] := webhooks.lock_lanes(p_app, p_lane, ARRAY[p_kind]);
+    bytes constant bigint := webhooks.event_bytes(p_facts, p_parts);
+    recorded bigint;
 BEGIN
     IF hooks = '{}' THEN RETURN; END IF;
     IF p_position IS NULL THEN p_position := nextval('webhooks.number'); END IF;
-    INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
-    SELECT h.id, p_lane, p_position, p_number, p_app, p_kind, p_event, p_created_at, p_facts, p_parts,
-        octet_length(p_facts::text) + coalesce(octet_length(p_parts), 0)
-    FROM unnest(hooks) h(id)
+    INSERT INTO webhooks.event (app_id, kind, event_id, created_at, subject, facts, parts)
+    VALUES (p_app, p_kind, p_event, p_created_at, p_lane, p_facts, p_parts) RETURNING id INTO recorded;
+    INSERT INTO webhooks.outbox (hook_id, lane, position, number, event, size)
+    SELECT h.id, p_lane, p_position, p_number, recorded, bytes FROM unnest(hooks) h(id)
     ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
+    PERFORM webhooks.weigh(hooks, p_lane, bytes);
 END
 $$;
 
 -- The events of receipts: of each user and status a Receipt.created for each run of messages; then a message.… for each message, in the order of the receipts.
--- Each is one statement, whatever their number: a 1.0 hook is told of up to a thousand messages in one transaction of a writer.
--- `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …]; with "single": false, there is no message.… of that one.
+-- Each is one statement, whatever their number. No parts are read: a 1.0 hook is told of up to a thousand messages, and the transaction is shared.
+-- `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …].
 CREATE OR REPLACE FUNCTION webhooks.record_receipts(
     p_app uuid, p_conversation uuid, p_position bigint, p_created_at timestamptz, p_receipts jsonb, p_wanted text[])
 RETURNS void
@@ -125,85 +181,72 @@ DECLARE
     single constant text[] := ARRAY(
         SELECT DISTINCT k.kind FROM jsonb_array_elements(p_receipts) e(v)
         CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
-        WHERE k.kind = ANY (p_wanted) AND e.v -> 'single' IS DISTINCT FROM 'false');
+        WHERE k.kind = ANY (p_wanted));
     hooks uuid[];
 BEGIN
     IF jsonb_array_length(p_receipts) = 0 THEN RETURN; END IF;
     hooks := webhooks.lock_lanes(p_app, p_conversation, single || ARRAY['Receipt.created']);
-    IF 'Receipt.created' = ANY (p_wanted) THEN
-        WITH run AS MATERIALIZED (
-            SELECT g.user_id, g.status, min(g.position) AS first, max(g.position) AS last
-            FROM (
-                SELECT r.user_id, r.status, r.ordinal, x.position,
-                    r.ordinal - row_number() OVER (PARTITION BY r.user_id, r.status ORDER BY r.ordinal) AS run
-                FROM (
-                    SELECT DISTINCT e.v ->> 'user' AS user_id, (e.v ->> 'status')::bigint AS status, (e.v ->> 'ordinal')::bigint AS ordinal
-                    FROM jsonb_array_elements(p_receipts) e(v)) r
-                CROSS JOIN LATERAL (
-                    SELECT y.position FROM conversations.message y
-                    WHERE y.conversation_id = p_conversation AND y.ordinal = r.ordinal OFFSET 0) x) g
-            GROUP BY g.user_id, g.status, g.run
-        ), event AS MATERIALIZED (
-            SELECT row_number() OVER (ORDER BY r.first, r.user_id, r.status) - 1 AS number, gen_random_uuid() AS id,
-                jsonb_build_object(
-                    'actor', r.user_id, 'status', r.status, 'from', r.first, 'to', r.last,
-                    'identities', webhooks.identities(p_app, ARRAY[r.user_id])) AS facts
-            FROM run r
-        )
-        INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, size)
-        SELECT h.id, p_conversation, p_position, e.number, p_app, 'Receipt.created', e.id, p_created_at, e.facts, octet_length(e.facts::text)
-        FROM event e CROSS JOIN webhooks.hook h
-        WHERE h.id = ANY (hooks) AND 'Receipt.created' = ANY (h.kinds)
-        ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
-    END IF;
-    IF single <> '{}' THEN
-        WITH receipt AS MATERIALIZED (
-            SELECT e.n, e.v ->> 'user' AS user_id, (e.v ->> 'ordinal')::bigint AS ordinal, k.kind
-            FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n)
-            CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
-            WHERE k.kind = ANY (single) AND e.v -> 'single' IS DISTINCT FROM 'false'
-        ), message AS MATERIALIZED (
-            SELECT m.ordinal, m.sender, m.parts, webhooks.message_object(m) AS object
-            FROM conversations.messages_at(p_conversation, ARRAY(SELECT DISTINCT r.ordinal FROM receipt r)) m
-        ), people AS MATERIALIZED (
-            SELECT webhooks.identities(p_app, ARRAY(SELECT r.user_id FROM receipt r UNION SELECT m.sender FROM message m)) AS names
-        ), event AS MATERIALIZED (
-            -- After the runs, of which there are not more than receipts.
-            SELECT jsonb_array_length(p_receipts) + r.n AS number, gen_random_uuid() AS id, r.kind, m.parts,
-                jsonb_build_object(
-                    'message', m.object, 'actor', r.user_id, 'identities', (
-                        SELECT coalesce(jsonb_object_agg(u.id, p.names -> u.id), '{}')
-                        FROM (SELECT r.user_id AS id UNION SELECT m.sender) u WHERE p.names ? u.id)) AS facts
-            FROM receipt r JOIN message m ON m.ordinal = r.ordinal CROSS JOIN people p
-        )
-        INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
-        SELECT h.id, p_conversation, p_position, e.number, p_app, e.kind, e.id, p_created_at, e.facts, e.parts,
-            octet_length(e.facts::text) + coalesce(octet_length(e.parts), 0)
-        FROM event e CROSS JOIN webhooks.hook h
+    IF hooks = '{}' THEN RETURN; END IF;
+    WITH receipt AS MATERIALIZED (
+        SELECT e.n, e.v ->> 'user' AS user_id, (e.v ->> 'ordinal')::bigint AS ordinal, (e.v ->> 'status')::bigint AS status, m.id, m.position,
+            m.sender, m.sender_name, m.sent_at
+        FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n)
+        CROSS JOIN LATERAL (
+            SELECT y.id, y.position, y.sender, y.sender_name, y.sent_at FROM conversations.message y
+            WHERE y.conversation_id = p_conversation AND y.ordinal = (e.v ->> 'ordinal')::bigint OFFSET 0) m
+    ), run AS (
+        SELECT g.user_id, g.status, min(g.position) AS first, max(g.position) AS last
+        FROM (
+            SELECT r.user_id, r.status, r.position,
+                r.ordinal - row_number() OVER (PARTITION BY r.user_id, r.status ORDER BY r.ordinal) AS run
+            FROM (SELECT DISTINCT x.user_id, x.status, x.ordinal, x.position FROM receipt x WHERE 'Receipt.created' = ANY (p_wanted)) r) g
+        GROUP BY g.user_id, g.status, g.run
+    ), event AS MATERIALIZED (
+        SELECT row_number() OVER (ORDER BY r.first, r.user_id, r.status) - 1 AS number, 'Receipt.created' AS kind, gen_random_uuid() AS event_id,
+            jsonb_build_object(
+                'actor', r.user_id, 'status', r.status, 'from', r.first, 'to', r.last,
+                'identities', webhooks.identities(p_app, ARRAY[r.user_id])) AS facts
+        FROM run r
+        UNION ALL
+        -- After the runs, of which there are not more than receipts.
+        SELECT jsonb_array_length(p_receipts) + r.n, k.kind, gen_random_uuid(),
+            jsonb_build_object(
+                'actor', r.user_id, 'message', jsonb_build_object(
+                    'message_id', r.id, 'position', r.position, 'ordinal', r.ordinal, 'sender', r.sender, 'sender_name', r.sender_name,
+                    'sent_at', webhooks.microseconds(r.sent_at)))
+        FROM receipt r
+        CROSS JOIN LATERAL (SELECT CASE r.status WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
+        WHERE k.kind = ANY (single)
+    ), recorded AS (
+        INSERT INTO webhooks.event (app_id, kind, event_id, created_at, subject, facts)
+        SELECT p_app, e.kind, e.event_id, p_created_at, p_conversation, e.facts FROM event e
+        RETURNING id, event_id
+    ), owed AS (
+        INSERT INTO webhooks.outbox (hook_id, lane, position, number, event, size)
+        SELECT h.id, p_conversation, p_position, e.number, r.id, webhooks.event_bytes(e.facts, NULL)
+        FROM event e JOIN recorded r ON r.event_id = e.event_id CROSS JOIN webhooks.hook h
         WHERE h.id = ANY (hooks) AND e.kind = ANY (h.kinds)
-        ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
-    END IF;
+        ON CONFLICT (hook_id, lane, position, number) DO NOTHING
+        RETURNING hook_id, size
+    )
+    UPDATE webhooks.lane l SET bytes = l.bytes + o.size
+    FROM (SELECT w.hook_id, sum(w.size) AS size FROM owed w GROUP BY w.hook_id) o
+    WHERE l.hook_id = o.hook_id AND l.lane = p_conversation;
 END
 $$;
 
--- What mark_all_read did, as receipts. Which messages were unread before is not known: from the first one on that its user had not read, those of others. The
--- newest 1,000 of them. A 1.0 hook is told of each by itself, with its parts, so of these only the newest ones, up to about 16 MB of parts in all.
+-- The receipts that mark_all_read gave. Which messages were unread before is not known: from the first one on that its user had not read, those of others. The
+-- newest 1,000 of them.
 CREATE OR REPLACE FUNCTION webhooks.all_read(p_conversation uuid, p_user text, p_from bigint, p_up_to bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT coalesce(
-            jsonb_agg(
-                jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2, 'single', r.newer < (16 << 20))
-                ORDER BY r.ordinal),
-            '[]')
+            jsonb_agg(jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2) ORDER BY r.ordinal), '[]')
         FROM (
-            SELECT n.id, n.ordinal, sum(n.size) OVER (ORDER BY n.ordinal DESC) - n.size AS newer
-            FROM (
-                -- The length is in the row, also where the parts are not.
-                SELECT m.id, m.ordinal, octet_length(m.parts) AS size FROM conversations.message m
-                WHERE m.conversation_id = p_conversation AND m.ordinal >= p_from AND m.position <= p_up_to AND m.sender <> p_user
-                ORDER BY m.ordinal DESC LIMIT 1000) n) r);
+            SELECT m.id, m.ordinal FROM conversations.message m
+            WHERE m.conversation_id = p_conversation AND m.ordinal >= p_from AND m.position <= p_up_to AND m.sender <> p_user
+            ORDER BY m.ordinal DESC LIMIT 1000) r);
 END
 $$;
 
@@ -233,8 +276,8 @@ BEGIN
             p_wanted);
     ELSIF h.kind = 9 THEN
         m := conversations.message_at(h.conversation_id, h.ordinal);
-        facts := webhooks.message_facts(p_app, m, h.actor) || actor;
-        IF facts IS NULL THEN RETURN; END IF;
+        IF m.message_id IS NULL THEN RETURN; END IF;
+        facts := jsonb_build_object('message', webhooks.message_reference(m)) || actor;
         FOR edit IN SELECT e.v FROM jsonb_array_elements(h.operations -> 'edits') WITH ORDINALITY e(v, n) ORDER BY e.n LOOP
             kind := CASE (edit ->> 'kind')::bigint
                 WHEN 0 THEN 'MessagePart.created' WHEN 1 THEN 'MessagePart.updated' WHEN 2 THEN 'MessagePart.deleted' END;
@@ -242,10 +285,10 @@ BEGIN
             PERFORM webhooks.emit(
                 p_app, h.conversation_id, h.position, number, kind,
                 CASE kind WHEN 'MessagePart.created' THEN (edit ->> 'part')::uuid ELSE gen_random_uuid() END, h.created_at,
-                facts || jsonb_build_object('part', edit ->> 'part'), m.parts);
+                facts || jsonb_build_object('part', edit ->> 'part'));
             number := number + 1;
         END LOOP;
-        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(), h.created_at, facts, m.parts);
+        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(), h.created_at, facts);
     ELSIF h.kind = 6 THEN
         -- The message is gone: what is left of it is in the log's entry, and with its recipients.
         m.message_id := h.message_id;
@@ -264,8 +307,8 @@ BEGIN
             p_app, h.conversation_id, h.position, number, 'Message.deleted', gen_random_uuid(), h.created_at,
             webhooks.message_facts(p_app, m, h.actor) || actor);
     ELSE
-        facts := webhooks.conversation_facts(p_app, h.conversation_id);
-        facts := facts || actor || jsonb_build_object('identities', facts -> 'identities' || webhooks.identities(p_app, ARRAY[h.actor]));
+        facts := jsonb_build_object(
+            'conversation', webhooks.conversation_object(h.conversation_id), 'identities', webhooks.identities(p_app, ARRAY[h.actor])) || actor;
         IF h.kind = 2 THEN
             FOR kind, users IN
                 SELECT * FROM (VALUES
@@ -283,6 +326,8 @@ BEGIN
         END IF;
         kind := CASE h.kind WHEN 1 THEN 'Conversation.created' WHEN 3 THEN 'Conversation.updated' WHEN 4 THEN 'Conversation.deleted' END;
         IF kind IS NULL THEN RETURN; END IF;
+        -- Nothing is left to be read later.
+        IF h.kind = 4 THEN facts := (webhooks.complete(p_app, h.conversation_id, kind, facts, 262144)).facts; END IF;
         PERFORM webhooks.emit(
             p_app, h.conversation_id, h.position, number, kind, CASE h.kind WHEN 1 THEN h.conversation_id ELSE gen_random_uuid() END, h.created_at,
             facts || jsonb_build_object('effects', h.operations -> 'effects'));
@@ -363,11 +408,13 @@ $$;
 -- Removes what is kept of deliveries that concern a user who is erased. What their app's server has not been told yet stays: it is owed.
 CREATE OR REPLACE FUNCTION webhooks.forget_user(p_app uuid, p_user text) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    DELETE FROM webhooks.delivery d USING webhooks.hook h
-    WHERE h.app_id = p_app AND d.hook_id = h.id
-        AND (d.facts ->> 'actor' = p_user OR d.facts ->> 'user' = p_user OR d.facts -> 'message' ->> 'sender' = p_user OR d.facts -> 'identities' ? p_user)
+    DELETE FROM webhooks.delivery d USING webhooks.hook h, webhooks.event e
+    WHERE h.app_id = p_app AND d.hook_id = h.id AND e.id = d.event
+        AND (e.facts ->> 'actor' = p_user OR e.facts ->> 'user' = p_user OR e.facts -> 'message' ->> 'sender' = p_user OR e.facts -> 'identities' ? p_user)
 $$;
 
 GRANT EXECUTE ON FUNCTION webhooks.record, webhooks.recorded_apps TO strata_conversations, strata_metadata;
+
+GRANT EXECUTE ON FUNCTION webhooks.complete TO strata_webhooks;
 
 GRANT EXECUTE ON FUNCTION webhooks.wanted, webhooks.push, webhooks.forget_user TO strata_conversations;

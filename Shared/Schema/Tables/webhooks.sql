@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Webhooks: the servers that apps want to be told of events, and the events that are not delivered yet.
 --
--- An event is recorded in the transaction of its change, with the objects as they are then.
+-- An event is recorded in the transaction of its change.
 
 CREATE TABLE webhooks.hook (
     id             uuid PRIMARY KEY,
@@ -32,27 +32,36 @@ CREATE INDEX hook_to_verify ON webhooks.hook (verify_at) WHERE verify_at IS NOT 
 -- Orders events that have no position in a conversation.
 CREATE SEQUENCE webhooks.number;
 
--- Events that a hook's receiver has not accepted. Each version's payload is made from facts and parts when it is sent.
-CREATE TABLE webhooks.outbox (
-    hook_id    uuid NOT NULL,
-    -- The unit of order, within which events are sent by position and number: the conversation, or the target of a push.
-    lane       uuid NOT NULL,
-    -- The position of the change.
-    position   bigint NOT NULL,
-    number     bigint NOT NULL,
+-- Events that some hook has not been told, or was told lately: each once, however many hooks there are. A row holds the change; the objects that it concerns
+-- are read when it is delivered, except a message that was sent and what was deleted.
+CREATE TABLE webhooks.event (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id     uuid NOT NULL,
     kind       text NOT NULL,
     -- The id by which the receiver recognises a repetition.
     event_id   uuid NOT NULL,
     created_at timestamptz NOT NULL,
-    -- The event's conversation or push target, where that is not the lane: an event that is sent again has a lane of its own.
-    subject    uuid,
+    -- The conversation, or the target of a push.
+    subject    uuid NOT NULL,
     facts      jsonb NOT NULL,
-    parts      bytea,
-    -- The approximate bytes of facts and parts.
-    size       bigint NOT NULL,
+    parts      bytea
+);
+
+-- The events that each hook's receiver has not accepted.
+CREATE TABLE webhooks.outbox (
+    hook_id  uuid NOT NULL,
+    -- The unit of order, within which events are sent by position and number: the event's subject, or a lane of its own for an event that is sent again.
+    lane     uuid NOT NULL,
+    -- The position of the change.
+    position bigint NOT NULL,
+    number   bigint NOT NULL,
+    -- The row of the event.
+    event    bigint NOT NULL,
+    -- The approximate bytes of the event.
+    size     bigint NOT NULL,
     PRIMARY KEY (hook_id, lane, position, number)
 );
+CREATE INDEX outbox_by_event ON webhooks.outbox (event);
 
 -- Lanes that have rows in the outbox. A writer locks the lane before it writes to the outbox, and an instance before it removes from it. So neither misses
 -- what the other did, and events are added in the order in which their transactions end.
@@ -64,16 +73,23 @@ CREATE TABLE webhooks.lane (
     due_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The last claim.
     claim        uuid,
+    -- Claims since the last one that ended: those of instances that were killed.
+    lost         bigint NOT NULL DEFAULT 0,
+    -- The bytes of the lane's events.
+    bytes        bigint NOT NULL DEFAULT 0,
+    -- Whether it was made for an event that is sent again.
+    is_again     boolean NOT NULL DEFAULT false,
     -- Consecutive failures of the first event, and the time of the first of them. NULL: none.
     attempts     bigint NOT NULL DEFAULT 0,
     failed_since timestamptz,
     PRIMARY KEY (hook_id, lane)
 ) WITH (fillfactor = 50);
 CREATE INDEX lane_by_due ON webhooks.lane (hook_id, due_at) WHERE attempts = 0;
+CREATE INDEX lane_again ON webhooks.lane (hook_id) WHERE is_again;
 CREATE INDEX lane_failing ON webhooks.lane (hook_id, due_at) WHERE attempts > 0;
 CREATE INDEX lane_failing_claimed ON webhooks.lane (hook_id, claim) WHERE attempts > 0 AND claim IS NOT NULL;
 
--- The latest attempts of each hook, with the event, so that it can be sent again.
+-- The latest attempts of each hook.
 CREATE TABLE webhooks.delivery (
     hook_id         uuid NOT NULL,
     number          bigint GENERATED ALWAYS AS IDENTITY,
@@ -88,17 +104,16 @@ CREATE TABLE webhooks.delivery (
     response_status bigint,
     latency_ms      bigint NOT NULL,
     error           text,
+    -- The row of the event, which stays as long as an attempt refers to it, so that it can be sent again.
+    event           bigint NOT NULL,
     -- The event's place in the outbox.
     lane            uuid NOT NULL,
     lane_position   bigint NOT NULL,
     lane_number     bigint NOT NULL,
-    -- The conversation or the target of a push.
-    subject         uuid NOT NULL,
-    facts           jsonb NOT NULL,
-    parts           bytea,
     PRIMARY KEY (hook_id, number)
 );
 CREATE INDEX delivery_by_event ON webhooks.delivery (hook_id, event_id);
+CREATE INDEX delivery_of_event ON webhooks.delivery (event);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON webhooks.hook, webhooks.outbox, webhooks.lane, webhooks.delivery TO strata_webhooks;
+GRANT SELECT, INSERT, UPDATE, DELETE ON webhooks.hook, webhooks.event, webhooks.outbox, webhooks.lane, webhooks.delivery TO strata_webhooks;
 GRANT USAGE ON SEQUENCE webhooks.number TO strata_webhooks;

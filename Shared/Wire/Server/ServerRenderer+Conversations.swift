@@ -47,6 +47,8 @@ extension ServerRenderer {
         writer.endArray()
         writer.key("distinct")
         writer.bool(conversation.isDistinct)
+        // An event leaves out a tree that is too large for it.
+        if conversation.metadata == nil, order == .javaScript { return }
         writer.key("metadata")
         renderer.writeMetadata(conversation.metadata ?? MetadataTree(), order: order, into: &writer)
     }

@@ -55,12 +55,17 @@ enum WebhookBench {
         let begun = ContinuousClock.now
         try await execute(
             """
-            WITH lane AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, \(conversations))), owed AS (
-                INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, size)
-                SELECT '\(hook)', l.id, p, 0, '\(system.app.id)', 'Message.created', gen_random_uuid(), now(), '\(facts)', 400
-                FROM lane l CROSS JOIN generate_series(1, \(events / conversations)) p
+            WITH lane AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, \(conversations))), event AS (
+                INSERT INTO webhooks.event (app_id, kind, event_id, created_at, subject, facts)
+                SELECT '\(system.app.id)', 'Message.created', gen_random_uuid(), now(), l.id, '\(facts)'
+                FROM lane l CROSS JOIN generate_series(1, \(events / conversations))
+                RETURNING id, subject
+            ), owed AS (
+                INSERT INTO webhooks.outbox (hook_id, lane, position, number, event, size)
+                SELECT '\(hook)', e.subject, row_number() OVER (PARTITION BY e.subject ORDER BY e.id), 0, e.id, 400 FROM event e
             )
-            INSERT INTO webhooks.lane (hook_id, lane, app_id) SELECT '\(hook)', l.id, '\(system.app.id)' FROM lane l;
+            INSERT INTO webhooks.lane (hook_id, lane, app_id, bytes)
+            SELECT '\(hook)', l.id, '\(system.app.id)', 400 * \(events / conversations) FROM lane l;
             """, in: system)
         try await receiver.wait(for: goal)
         let took = (ContinuousClock.now - begun) / .seconds(1)

@@ -21,7 +21,7 @@ extension StoreTests {
 
         /// To how many users the app's webhooks are to push.
         private func recorded(_ calls: CallsFixture) async throws -> Int64 {
-            try await calls.number("SELECT count(*) FROM webhooks.outbox WHERE app_id = '\(calls.app)'")
+            try await calls.number("SELECT count(*) FROM webhooks.event WHERE app_id = '\(calls.app)'")
         }
 
         @Test("badges are counted before anything is recorded, which others wait for")
@@ -43,7 +43,7 @@ extension StoreTests {
                     """)
                 _ = try await calls.call(UsersAPI.notify, request(calls))
                 #expect(try await recorded(calls) == 3)
-                #expect(try await calls.number("SELECT count(*) FROM webhooks.outbox WHERE facts ->> 'badge' = '3'") == 3)
+                #expect(try await calls.number("SELECT count(*) FROM webhooks.event WHERE facts ->> 'badge' = '3'") == 3)
             }
         }
 

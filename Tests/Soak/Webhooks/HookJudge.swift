@@ -9,7 +9,7 @@
 /// | Every change of the log that the hook takes arrives. | lost |
 /// | An acknowledged read receipt arrives. | lost |
 /// | Events arrive in the order of the log. A repetition of an event, known by its id, may arrive at any time. | reordered |
-/// | A repetition has the same body. | inconsistent |
+/// | A repetition tells of the same change, and shows the same message; a conversation is shown as it is then. | inconsistent |
 /// | Nothing else arrives. | invented |
 struct HookJudge {
     private let history: History
@@ -32,11 +32,11 @@ struct HookJudge {
     /// Removes repetitions.
     /// - Returns: the first arrivals of each conversation's events, in order.
     private mutating func firstArrivals(_ deliveries: [HookDelivery]) -> [String: [HookDelivery.Content]] {
-        var digests: [String: UInt64] = [:]
+        var known: [String: HookDelivery] = [:]
         var firsts: [String: [HookDelivery.Content]] = [:]
         for delivery in deliveries {
-            if let digest = digests.updateValue(delivery.digest, forKey: delivery.id) {
-                guard digest != delivery.digest else { continue }
+            if let first = known.updateValue(delivery, forKey: delivery.id) {
+                guard first.content != delivery.content || first.content.hasFixedBody && first.digest != delivery.digest else { continue }
                 found(.inconsistent, "\(delivery.hook): \(delivery.content) came with two bodies under the id \(delivery.id)")
             } else {
                 firsts[delivery.conversation, default: []].append(delivery.content)
@@ -136,4 +136,10 @@ struct HookJudge {
 
 extension HookDelivery.Content {
     fileprivate var isReceipt: Bool { if case .receipts = self { true } else { false } }
+    fileprivate var hasFixedBody: Bool {
+        switch self {
+        case .message, .messageDeleted, .receipts: true
+        case .conversationCreated, .conversationDeleted, .metadata, .added, .removed, .other: false
+        }
+    }
 }
