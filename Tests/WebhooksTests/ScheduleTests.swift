@@ -155,6 +155,21 @@ struct ScheduleTests {
         #expect(ended(several + [waits(app, 1, inactiveSince: 1)]) == [several[1].hook])
     }
 
+    @Test("of verifications there is one of a hook, and some of an app and of a host")
+    func verifications() {
+        let room = VerificationRoom()
+        let (app, id) = (AppID(rawValue: UUID()), WebhookID.random())
+        #expect(room.begin(id, of: app, at: "a"))
+        #expect(!room.begin(id, of: app, at: "a"))
+        for _ in 1..<VerificationRoom.mostOfApp { #expect(room.begin(.random(), of: app, at: "a")) }
+        #expect(!room.begin(.random(), of: app, at: "b"))
+        let others = (0..<VerificationRoom.mostOfHost).map { _ in AppID(rawValue: UUID()) }
+        #expect(others.filter { room.begin(.random(), of: $0, at: "a") }.count == VerificationRoom.mostOfHost - VerificationRoom.mostOfApp)
+        #expect(room.begin(.random(), of: others[7], at: "b"))
+        room.end(id, of: app, at: "a")
+        #expect(room.begin(.random(), of: app, at: "b"))
+    }
+
     @Test("nothing of a hook that is held is claimed until the time is over")
     func held() {
         var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, bytes: 1000, slowAfter: .seconds(1))

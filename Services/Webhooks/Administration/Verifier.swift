@@ -15,6 +15,7 @@ struct Verifier: Service {
     let sender: HTTPSender
     let settings: WebhooksSettings
     let logger: Logger
+    private let room = VerificationRoom()
     private let waitingBytes = Gauge(label: "strata_webhooks_waiting_bytes")
     private let ended = Counter(label: "strata_webhooks_over_limit_total")
 
@@ -39,21 +40,25 @@ struct Verifier: Service {
         case none
     }
 
-    /// Asks the receiver of a hook, and notes the answer.
+    /// Asks the receiver of a hook, and notes the answer. Where there is no room, the receiver is asked when the lease ends.
     /// - Returns: the hook afterwards; nil if it is gone, or was deactivated meanwhile.
     func verify(_ hook: Hook) async throws(Failure) -> Hook? {
+        let webhook = hook.webhook
+        let host = (try? TargetURL(webhook.targetURL, allowsHTTP: settings.allowsHTTP))?.authority ?? ""
+        guard room.begin(webhook.id, of: webhook.app, at: host) else { return hook }
+        defer { room.end(webhook.id, of: webhook.app, at: host) }
         var reason: String?
-        switch await verdict(on: hook.webhook) {
+        switch await verdict(on: webhook) {
         case .wantsEvents: break
         case .refused(let fault):
             reason = "Verification failed \(fault.cause)"
             logger.notice(
                 "a webhook could not be verified",
-                metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(fault)"])
+                metadata: ["webhook.id": "\(webhook.id)", "app.id": "\(webhook.app)", "error.message": "\(fault)"])
         // It is asked when the lease ends, by any instance.
         case .none: return hook
         }
-        return try await store.hooks(EndVerification(id: hook.webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5)).first
+        return try await store.hooks(EndVerification(id: webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5)).first
     }
 
     private func verdict(on webhook: Webhook) async -> Verdict {
@@ -132,9 +137,8 @@ struct Verifier: Service {
 
     private func verifyWaiting() async throws {
         let waiting = try await store.hooks(ClaimVerifications(limit: 8, lease: lease), deadline: .now + .seconds(5))
-        await withDiscardingTaskGroup { group in
-            for hook in waiting { group.addTask { _ = try? await self.verify(hook) } }
-        }
+        // The next ones do not wait for receivers that are slow.
+        for hook in waiting { Task { _ = try? await verify(hook) } }
     }
 
     /// Makes verified hooks active; those with conversations that have failed, when all of these have been made due, some thousands at a time.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StrataModel
+import Synchronization
+
+/// The verifications that this instance has under way: one of a hook, and a few of an app and of a host. Whoever asks for more waits until the lease of the
+/// verification ends, so that no app uses up the instance, or makes it call a stranger again and again.
+final class VerificationRoom: Sendable {
+    static let mostOfApp = 4
+    static let mostOfHost = 8
+    static let most = 32
+
+    private struct State {
+        var hooks: Set<WebhookID> = []
+        var apps: [AppID: Int] = [:]
+        var hosts: [String: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// - Returns: whether there is room; then ``end(_:of:at:)`` must be called.
+    func begin(_ hook: WebhookID, of app: AppID, at host: String) -> Bool {
+        state.withLock { state in
+            let (ofApp, ofHost) = (state.apps[app] ?? 0, state.hosts[host] ?? 0)
+            guard !state.hooks.contains(hook), state.hooks.count < Self.most, ofApp < Self.mostOfApp, ofHost < Self.mostOfHost else { return false }
+            state.hooks.insert(hook)
+            state.apps[app] = ofApp + 1
+            state.hosts[host] = ofHost + 1
+            return true
+        }
+    }
+
+    func end(_ hook: WebhookID, of app: AppID, at host: String) {
+        state.withLock { state in
+            state.hooks.remove(hook)
+            state.apps[app] = state.apps[app].flatMap { $0 > 1 ? $0 - 1 : nil }
+            state.hosts[host] = state.hosts[host].flatMap { $0 > 1 ? $0 - 1 : nil }
+        }
+    }
+}
