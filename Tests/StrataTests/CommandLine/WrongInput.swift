@@ -59,6 +59,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             ("migrate", []), ("app create", []), ("app list", []), ("app suspend", app), ("app resume", app), ("app delete", app),
             ("app token create", ["--name", "bot"] + app), ("app token list", app), ("app token revoke", app),
             ("app index add", ["metadata.status"] + app), ("app index list", app), ("app index remove", ["metadata.status"] + app),
+            ("app webhook list", app), ("app webhook remove", ["00000000-0000-4000-8000-000000000001"] + app),
         ]
         var rows: [WrongInput] = []
         for (command, words) in commands {
@@ -100,7 +101,9 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             WrongInput("app token create", "--name", ["--name", long, "--database", nobody, "{uuid}"], "--name must have 1 to 128 characters."))
         rows.append(WrongInput("app token create", "<app>", ["--name", "bot", "nonsense"], "The app must be a UUID or look like layer:///apps"))
         rows.append(WrongInput("app token revoke", "<id>", ["nonsense"], "The id of the token must be a UUID."))
-        for command in ["app suspend", "app resume", "app delete", "app token list", "app index list"] {
+        rows.append(WrongInput("app webhook remove", "<id>", ["nonsense", "{uuid}"], "The id of the webhook must be a UUID."))
+        rows.append(WrongInput("app webhook remove", "<app>", ["00000000-0000-4000-8000-000000000001"], "Missing expected argument '<app>'"))
+        for command in ["app suspend", "app resume", "app delete", "app token list", "app index list", "app webhook list"] {
             rows.append(WrongInput(command, "<app>", ["nonsense"], "The app must be a UUID or look like layer:///apps"))
             rows.append(WrongInput(command, "<app>", [], "Missing expected argument '<app>'"))
         }
@@ -246,6 +249,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("app token list", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app index add", "--json", ["--json=much", "metadata.status", "{uuid}"], "--json"),
         WrongInput("app index list", "--json", ["--json=much", "{uuid}"], "--json"),
+        WrongInput("app webhook list", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--yes", ["--yes=much", "{uuid}"], "--yes"),
         WrongInput("doctor", "--json", ["--json=much"], "--json"),

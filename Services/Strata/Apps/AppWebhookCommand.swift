@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Postgres
+
+/// `strata app webhook`.
+struct AppWebhookCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "webhook", abstract: "Lists and removes the webhooks that an app's own server has registered.",
+        subcommands: [AppWebhookListCommand.self, AppWebhookRemoveCommand.self])
+}
+
+/// `strata app webhook list`.
+struct AppWebhookListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the webhooks of an app: whether each is active, and how much waits for it.")
+
+    @OptionGroup var target: AppTarget
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        let app = try target.id
+        guard let webhooks = try await target.store.webhooks(of: app) else { throw target.noSuchApp(app) }
+        if json { return try Console.standard.say(json: webhooks) }
+        guard !webhooks.isEmpty else { return Console.standard.say("No webhook. The app's own server registers them: docs/server-api.md.") }
+        for webhook in webhooks { Console.standard.say(webhook.line) }
+    }
+}
+
+/// `strata app webhook remove`.
+struct AppWebhookRemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Removes a webhook: within seconds nothing is recorded for it, and what waits for it goes.")
+
+    @Argument(help: "The id of the webhook, as the list shows it.")
+    var id: String
+    @OptionGroup var target: AppTarget
+
+    func run() async throws {
+        guard let webhook = UUID(uuidString: id) else { throw CommandFailure(.usage, "The id of the webhook must be a UUID.") }
+        let app = try target.id
+        guard try await target.store.removeWebhook(webhook, of: app) else {
+            throw CommandFailure(.usage, "There is no such webhook of this app. \(OwnCommand.name) app webhook list shows all.")
+        }
+        Console.standard.say("\(webhook.uuidString.lowercased())  is removed")
+    }
+}
+
+extension AppStore {
+    struct Webhook: Codable, Equatable, Sendable {
+        let id: String
+        let version: String
+        let targetURL: String
+        let status: String
+        /// Nil unless it is inactive.
+        let statusReason: String?
+        let waitingBytes: Int64
+
+        var line: String {
+            let state = status.padding(toLength: 10, withPad: " ", startingAt: 0)
+            return "\(id)  \(version)  \(state)  \(waitingBytes) bytes wait  \(targetURL)" + (statusReason.map { "  (\($0))" } ?? "")
+        }
+    }
+
+    /// In the order of their registration; nil if there is no such app.
+    func webhooks(of app: UUID) async throws -> [Webhook]? {
+        let rows = try await query(ListAppWebhooks(app: app))
+        guard !rows.isEmpty else { return nil }
+        let columns = try rows.columns(of: ListAppWebhooks.self)
+        return try rows.compactMap { try columns.webhook(in: $0) }
+    }
+
+    /// - Returns: false if the app has no such webhook.
+    func removeWebhook(_ id: UUID, of app: UUID) async throws -> Bool { try await !query(RemoveAppWebhook(app: app, id: id)).isEmpty }
+}
+
+/// The webhooks of an app. No row: there is no such app.
+struct ListAppWebhooks: PostgresQuery {
+    let app: UUID
+
+    typealias Columns = AppWebhookColumns
+
+    static let statement = Statement(
+        "app_webhook.list",
+        sql: """
+            SELECT h.id, h.version, h.target_url, h.status, h.status_reason,
+                coalesce((SELECT sum(l.bytes) FROM webhooks.lane l WHERE l.hook_id = h.id), 0)::int8 AS waiting_bytes
+            FROM conversations.app a LEFT JOIN webhooks.hook h ON h.app_id = a.id WHERE a.id = $1 ORDER BY h.created_at, h.id
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app)] }
+}
+
+/// Removes a webhook. No row: the app has none with this id.
+struct RemoveAppWebhook: PostgresQuery {
+    let app: UUID
+    let id: UUID
+
+    typealias Columns = AppWebhookRemovalColumns
+
+    static let statement = Statement("app_webhook.remove", sql: "DELETE FROM webhooks.hook h WHERE h.app_id = $1 AND h.id = $2 RETURNING h.id")
+
+    var parameters: [Value] { [.uuid(app), .uuid(id)] }
+}
+
+/// Of ``ListAppWebhooks``; all null where an app has no webhook.
+struct AppWebhookColumns: ColumnSet {
+    private let id: Column<UUID>
+    private let version: Column<String>
+    private let targetURL: Column<String>
+    private let status: Column<String>
+    private let statusReason: Column<String>
+    private let waitingBytes: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        id = try names.column("id")
+        version = try names.column("version")
+        targetURL = try names.column("target_url")
+        status = try names.column("status")
+        statusReason = try names.column("status_reason")
+        waitingBytes = try names.column("waiting_bytes")
+    }
+
+    /// Nil where all are null.
+    func webhook(in row: Row) throws(PostgresError) -> AppStore.Webhook? {
+        guard let id = try row[optional: id] else { return nil }
+        return AppStore.Webhook(
+            id: id.uuidString.lowercased(), version: try row[version], targetURL: try row[targetURL], status: try row[status],
+            statusReason: try row[optional: statusReason], waitingBytes: try row[waitingBytes])
+    }
+}
+
+/// Of ``RemoveAppWebhook``.
+struct AppWebhookRemovalColumns: ColumnSet {
+    let id: Column<UUID>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { id = try names.column("id") }
+}
