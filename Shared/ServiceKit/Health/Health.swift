@@ -17,8 +17,8 @@ public final class Health: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// Checks that have not come back from an earlier question. They are not asked again until they do, so that hanging ones do not pile up.
-        var running: Set<String> = []
+        /// Checks in progress. Whoever asks meanwhile gets the same outcome, so that a check that hangs is not started again.
+        var running: [String: Task<String?, Never>] = [:]
         var isStopping = false
     }
 
@@ -53,34 +53,41 @@ public final class Health: Sendable {
 
     private func ask(_ entry: Entry) async -> HealthReport.Check {
         let start = ContinuousClock.now
-        let failure: String?
-        if state.withLock({ $0.running.insert(entry.name).inserted }) {
-            failure = await outcome(of: entry)
-        } else {
-            failure = "still busy with an earlier check"
-        }
+        let failure = await outcome(of: check(entry), within: entry.timeout)
         return HealthReport.Check(name: entry.name, failure: failure, duration: .now - start)
     }
 
-    /// Nil if it passed. Does not wait for a check that ignores its cancellation, which a structured child task could not help doing.
-    private func outcome(of entry: Entry) async -> String? {
-        let (outcomes, post) = AsyncStream<String?>.makeStream()
-        let check = Task {
-            do {
-                try await entry.check()
-                post.yield(nil)
-            } catch {
-                // The type alone: a description might hold what must not be shown.
-                post.yield("\(type(of: error))")
+    /// Returns the check that is in progress, or starts one. Its value is the failure; nil: it passed.
+    private func check(_ entry: Entry) -> Task<String?, Never> {
+        state.withLock { state in
+            if let running = state.running[entry.name] { return running }
+            let check = Task { () -> String? in
+                defer { self.state.withLock { $0.running[entry.name] = nil } }
+                do {
+                    try await entry.check()
+                    return nil
+                } catch {
+                    // The type alone: a description might hold what must not be shown.
+                    return "\(type(of: error))"
+                }
             }
-            _ = self.state.withLock { $0.running.remove(entry.name) }
+            state.running[entry.name] = check
+            return check
         }
+    }
+
+    /// Returns the value of a check, or cancels it when the time is over. Does not wait for one that ignores its cancellation, which a structured child task
+    /// could not help doing.
+    private func outcome(of check: Task<String?, Never>, within timeout: Duration) async -> String? {
+        let (outcomes, post) = AsyncStream<String?>.makeStream()
+        let waiting = Task { post.yield(await check.value) }
         let limit = Task {
-            try await Task.sleep(for: entry.timeout)
-            post.yield("no answer within \(entry.timeout)")
+            try await Task.sleep(for: timeout)
+            check.cancel()
+            post.yield("no answer within \(timeout)")
         }
         defer {
-            check.cancel()
+            waiting.cancel()
             limit.cancel()
         }
         return await outcomes.first { _ in true } ?? "cancelled"
