@@ -139,4 +139,25 @@ struct EngineTests {
             }
         }
     }
+
+    @Test("what may have killed instances again and again is told without its objects")
+    func lost() async throws {
+        try await HookDatabase.run { database in
+            _ = try await owe(database)
+            try await database.sql(
+                """
+                UPDATE webhooks.event SET kind = 'Message.updated', facts = '{"actor": "ana", "message": {
+                    "message_id": "00000000-0000-4000-8000-000000000001", "position": 1, "ordinal": 1, "sender": "ana", "sent_at": 0}}'
+                """)
+            try await database.sql("UPDATE webhooks.lane SET lost = 3")
+            try await database.execute("REVOKE EXECUTE ON FUNCTION webhooks.complete FROM strata_webhooks, PUBLIC")
+            try await run(database) { receiver in
+                try await activate(at: receiver.url("/hook"), database)
+                let told = try await receiver.events(at: "/hook") { $0.count == 1 }
+                let body = String(decoding: told.first?.body ?? [], as: UTF8.self)
+                #expect(body.contains(#""id":"layer:///messages/00000000-0000-4000-8000-000000000001""#), "\(body)")
+                try await wait(for: 0, database)
+            }
+        }
+    }
 }

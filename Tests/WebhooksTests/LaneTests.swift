@@ -96,6 +96,26 @@ struct LaneTests {
         }
     }
 
+    @Test("a claim counts as lost until it is ended, and says what its lane weighs")
+    func lost() async throws {
+        try await HookDatabase.run { database in
+            let hook = try await database.hook()
+            try await database.owe(hook, events: 2)
+            func claim() async throws -> ClaimedLane {
+                // The lease of the claim before has ended.
+                try await database.sql("UPDATE webhooks.lane SET due_at = now() - interval '1 second'")
+                return try #require(try await database.claim([(hook, 1)]).first)
+            }
+            #expect(try await claim().lost == 0)
+            #expect(try await claim().lost == 1)
+            let third = try await claim()
+            #expect(third.lost == 2 && third.bytes == 800)
+            #expect(try await database.finish(third, upTo: third.events.first))
+            let last = try await claim()
+            #expect(last.lost == 0 && last.bytes == 400)
+        }
+    }
+
     @Test("where there is room for one lane, one that has failed gets it if there is no other")
     func alone() async throws {
         try await HookDatabase.run { database in

@@ -36,7 +36,8 @@ struct PayloadTests {
         _ kind: WebhookEventKind, _ facts: String, _ version: WebhookVersion, parts: [UInt8]? = nil, config: [String: String] = [:]
     ) throws -> String {
         let recorded = RecordedEvent(
-            row: 1, app: Self.app, position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 1_504_260_000_500_000),
+            row: 1, app: Self.app, position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4),
+            createdAt: Timestamp(microseconds: 1_504_260_000_500_000),
             subject: Self.subject, facts: "{\(facts)}", parts: parts)
         let event = try EventFacts.event(recorded)
         return String(buffer: EventRequest(event, to: Self.hook(version, config: config), renderer: Self.renderer).body)
@@ -150,7 +151,8 @@ struct PayloadTests {
     @Test("the signature covers the bytes of the body as it is sent")
     func signedBody() throws {
         let recorded = RecordedEvent(
-            row: 1, app: Self.app, position: 2, number: 0, kind: WebhookEventKind.messageCreated.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 0),
+            row: 1, app: Self.app, position: 2, number: 0, kind: WebhookEventKind.messageCreated.rawValue, id: Self.uuid(4),
+            createdAt: Timestamp(microseconds: 0),
             subject: Self.subject, facts: "{\(Self.numbered)}", parts: nil)
         let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), renderer: Self.renderer)
         #expect(request.headers["layer-webhook-signature"] == [EventRequest.signature(of: request.body, with: "key")])
@@ -165,7 +167,8 @@ struct PayloadTests {
         ]
         for (kind, name) in names {
             let recorded = RecordedEvent(
-                position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 0), subject: Self.subject,
+                row: 1, app: Self.app, position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 0),
+                subject: Self.subject,
                 facts: "{\(Self.conversation),\(Self.people)}", parts: nil)
             let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), renderer: Self.renderer)
             #expect(request.headers["layer-webhook-event-type"] == [name])

@@ -44,7 +44,9 @@ struct RecordingTests {
         """
     }
 
-    @Test("receipts are recorded in their order, once for all hooks that want them, and told with the messages as they are; of what is gone there is none")
+    @Test(
+        "receipts are recorded in their order, once for all hooks, and told with the messages as they are; of what is gone there is none"
+    )
     func content() async throws {
         try await HookDatabase.run { database in
             let both = try await database.hook(kinds: [.messageRead, .messageDelivered])
@@ -125,9 +127,9 @@ struct RecordingTests {
                 SELECT '\(Self.conversation)', 'k' || n, repeat('v', 2000), 1 FROM generate_series(1, 500) n;
                 INSERT INTO metadata.tree (conversation_id, bytes, leaves) VALUES ('\(Self.conversation)', 1000000, 500)
                 ON CONFLICT (conversation_id) DO UPDATE SET bytes = 1000000;
-                INSERT INTO conversations.change (conversation_id, position, kind, actor, created_at, operations, ordinal) VALUES
-                    ('\(Self.conversation)', 101, 3, 'ana', now(), '{"effects": [["k1", "x"]]}', NULL),
-                    ('\(Self.conversation)', 102, 9, 'ana', now(), '{"edits": [{"kind": 1, "part": "00000000-0000-4000-8000-000000000001"}]}', 7);
+                INSERT INTO conversations.change (conversation_id, position, kind, actor, created_at, message_count, operations, ordinal) VALUES
+                    ('\(Self.conversation)', 101, 3, 'ana', now(), 9, '{"effects": [["k1", "x"]]}', NULL),
+                    ('\(Self.conversation)', 102, 9, 'ana', now(), 9, '{"edits": [{"kind": 1, "part": "00000000-0000-4000-8000-000000000001"}]}', 7);
                 SELECT webhooks.record('\(database.app)', '\(Self.conversation)', 101, 102);
                 DO $$ BEGIN
                     PERFORM webhooks.record_receipts(

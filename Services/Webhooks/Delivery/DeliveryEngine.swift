@@ -68,7 +68,8 @@ final class DeliveryEngine: Service {
         renderer = Renderer(baseURL: settings.publicURL, webSocketURL: settings.publicURL)
         room = Mutex(
             DeliveryRoom(
-                perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight, bytes: settings.bytes, slowAfter: settings.timeout / 4))
+                perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight, bytes: settings.bytes, slowAfter: settings.timeout / 4
+            ))
     }
 
     /// Works until the service stops; then what is under way is ended and noted.

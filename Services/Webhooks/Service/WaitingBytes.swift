@@ -37,13 +37,15 @@ struct WaitingLimits: Sendable {
             }
             // What a hook has that has just ended stays, like that of all inactive ones, until the app has too much.
             var sum = hooks.reduce(0) { $0 + $1.bytes }
-            for old in left.filter(\.isInactive).sorted(by: { ($0.inactiveSince ?? 0, $0.hook.description) < ($1.inactiveSince ?? 0, $1.hook.description) })
-            where sum > app && old.bytes > 0 {
+            let inactive = left.filter(\.isInactive)
+                .sorted { ($0.inactiveSince ?? 0, $0.hook.description) < ($1.inactiveSince ?? 0, $1.hook.description) }
+            for old in inactive where sum > app && old.bytes > 0 {
                 measures.append(.giveAway(old.hook))
                 sum -= old.bytes
             }
             if sum > app, let largest = left.filter({ !$0.isInactive }).max(by: { $0.bytes < $1.bytes }) {
-                measures.append(.end(largest.hook, reason: "More than \(Self.megabytes(app)) of events waited for the app's webhooks, and the most for this one"))
+                let reason = "More than \(Self.megabytes(app)) of events waited for the app's webhooks, and the most for this one"
+                measures.append(.end(largest.hook, reason: reason))
             }
         }
         return measures
