@@ -45,8 +45,9 @@ public final class ProtocolClient: Sendable {
         var configuration = HTTPClient.Configuration(tlsConfiguration: try trust.tlsConfiguration(), redirectConfiguration: .disallow)
         configuration.httpVersion = .http1Only
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
-        // Half of the server's time: what the server closes because it is idle is not being used at that moment.
-        configuration.connectionPool.idleTimeout = .seconds(30)
+        // Half of the server's time for the first request, 15 s, since the pool opens connections that it then does not need: what the server closes because
+        // it is silent is not being used at that moment.
+        configuration.connectionPool.idleTimeout = .seconds(7)
         // A request that fails in transit is shown, not tried again behind the caller's back.
         configuration.connectionPool.retryConnectionEstablishment = false
         http = HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration)
