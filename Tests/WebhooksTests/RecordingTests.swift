@@ -81,7 +81,7 @@ struct RecordingTests {
                     OR c.facts -> 'identities' -> 'ana' IS NULL AND c.facts -> 'identities' -> 'ben' ->> 'display_name' IS DISTINCT FROM 'BEN')
                 """)
             #expect(different == 0)
-            // One event is one row, however many hooks it is owed.
+            // One event is one row for all hooks.
             #expect(try await database.number("SELECT count(DISTINCT event_id) FROM webhooks.event") == 7 + 4)
             #expect(try await database.number("SELECT count(*) FROM webhooks.event") == 7 + 4)
             let lighter = try await database.number(

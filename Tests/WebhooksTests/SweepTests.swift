@@ -102,6 +102,62 @@ struct SweepTests {
         }
     }
 
+    @Test("an event goes when no outbox and no listed attempt refers to it, told of or found by the sweep")
+    func collected() async throws {
+        try await HookDatabase.run { database in
+            let hook = try await database.hook()
+            let lanes = try await database.owe(hook, lanes: 3)
+            let rows = try await database.texts("SELECT event::text FROM webhooks.outbox ORDER BY event").compactMap { Int64($0) }
+            func count() async throws -> Int64 { try await database.number("SELECT count(*) FROM webhooks.event") }
+            func collect() async throws { _ = try await database.store.pool.query(CollectEvents(events: rows), deadline: HookDatabase.soon) }
+            try await collect()
+            #expect(try await count() == 3)
+            try await database.sql("DELETE FROM webhooks.outbox WHERE lane <> '\(lanes[0])'")
+            try await attempt(hook, days: [0], database)
+            try await database.sql(
+                """
+                UPDATE webhooks.delivery SET event = (
+                    SELECT min(e.id) FROM webhooks.event e WHERE NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.event = e.id))
+                """)
+            try await collect()
+            #expect(try await count() == 2)
+            try await database.execute("DELETE FROM webhooks.outbox; DELETE FROM webhooks.delivery")
+            // It may still be told of.
+            try await database.store.sweepEvents(portion: 1, deadline: HookDatabase.soon)
+            #expect(try await count() == 2)
+            try await database.sql("UPDATE webhooks.event SET created_at = now() - interval '2 minutes'")
+            try await database.store.sweepEvents(portion: 1, deadline: HookDatabase.soon)
+            #expect(try await count() == 0)
+        }
+    }
+
+    @Test("a hook that has too much waiting ends, and loses it at the next sweep if its app has too much; a hook of a suspended app ends")
+    func limited() async throws {
+        try await HookDatabase.run { database in
+            let hook = try await database.hook()
+            try await database.owe(hook, lanes: 2, events: 3)
+            let waiting = try await database.store.waiting(deadline: HookDatabase.soon)
+            #expect(waiting.map(\.bytes) == [2400] && waiting.map(\.isInactive) == [false])
+            let ended = try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon)
+            #expect(ended.map(\.webhook.statusReason) == ["full"])
+            #expect(try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon).isEmpty)
+            _ = try await database.store.hooks(GiveAway(id: hook), deadline: HookDatabase.soon)
+            #expect(try await database.store.waiting(deadline: HookDatabase.soon).map(\.isInactive) == [true])
+            #expect(try await sweep(database, portion: 100) == 8)
+            #expect(try await database.store.waiting(deadline: HookDatabase.soon).isEmpty)
+
+            let other = try await database.hook()
+            try await database.execute(
+                """
+                INSERT INTO conversations.app (id, name, provider_id, suspended) VALUES ('\(database.app)', 'app', gen_random_uuid(), true)
+                ON CONFLICT (id) DO UPDATE SET suspended = true
+                """)
+            let suspended = try await database.store.hooks(EndSuspended(), deadline: HookDatabase.soon)
+            #expect(suspended.map(\.webhook.id) == [other])
+            #expect(suspended.map(\.webhook.statusReason) == ["The app is suspended"])
+        }
+    }
+
     // MARK: Sending again
 
     private func redeliver(_ event: UUID, _ hook: WebhookID, _ database: HookDatabase) async throws -> String? {

@@ -105,7 +105,7 @@ struct RemoveAppWebhook: PostgresQuery {
     var parameters: [Value] { [.uuid(app), .uuid(id)] }
 }
 
-/// Of ``ListAppWebhooks``; all null where an app has no webhook.
+/// The columns of ``ListAppWebhooks``; all null where an app has no webhook.
 struct AppWebhookColumns: ColumnSet {
     private let id: Column<UUID>
     private let version: Column<String>
@@ -132,7 +132,7 @@ struct AppWebhookColumns: ColumnSet {
     }
 }
 
-/// Of ``RemoveAppWebhook``.
+/// The columns of ``RemoveAppWebhook``.
 struct AppWebhookRemovalColumns: ColumnSet {
     let id: Column<UUID>
 

@@ -3,8 +3,8 @@
 import StrataModel
 import Synchronization
 
-/// The verifications that this instance has under way: one of a hook, and a few of an app and of a host. Whoever asks for more waits until the lease of the
-/// verification ends, so that no app uses up the instance, or makes it call a stranger again and again.
+/// The verifications that this instance has under way: one of a hook, and a few of an app and of a host. A verification beyond them waits until
+/// its lease ends, so that no app uses up the instance, or makes it call a stranger again and again.
 final class VerificationRoom: Sendable {
     static let mostOfApp = 4
     static let mostOfHost = 8

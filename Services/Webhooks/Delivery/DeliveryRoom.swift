@@ -4,7 +4,7 @@ import StrataModel
 
 /// The lanes and bytes that are being delivered, and those that more may be. A pure value.
 ///
-/// No app has more lanes than are free, nor more bytes: one app alone has half of them, and whoever comes next finds half of the rest. So an app whose receivers
+/// No app has more lanes than are free, nor more bytes: one app alone has half of them, and the next one finds half of the rest. So an app whose receivers
 /// are slow delays no other.
 ///
 /// A hook and a host have bounds of their own. A hook whose receiver is slow, or has failed some times in a row, shares half of the room with all others of that

@@ -135,7 +135,7 @@ struct LaneEventColumns: ColumnSet {
     }
 }
 
-/// Of ``CompleteEvent``.
+/// The columns of ``CompleteEvent``.
 struct ContentColumns: ColumnSet {
     let facts: Column<String>
     let parts: Column<[UInt8]>
@@ -146,7 +146,7 @@ struct ContentColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadWaiting``.
+/// The columns of ``ReadWaiting``.
 struct WaitingColumns: ColumnSet {
     let hook: Column<UUID>
     let app: Column<UUID>
@@ -163,7 +163,7 @@ struct WaitingColumns: ColumnSet {
     }
 }
 
-/// Of ``SweepEvents``.
+/// The columns of ``SweepEvents``.
 struct LastEventColumns: ColumnSet {
     let last: Column<Int64>
 

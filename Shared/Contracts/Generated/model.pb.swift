@@ -185,7 +185,7 @@ public nonisolated struct ProtoMessagePart: Sendable {
   /// Clears the value of `updatedAt`. Subsequent reads from it will return its default value.
   public mutating func clearUpdatedAt() {self._updatedAt = nil}
 
-  /// What a request says the size of its rich content is; never stored.
+  /// The size of its rich content, as a request says it; never stored.
   public var statedSize: Int64 {
     get {_statedSize ?? 0}
     set {_statedSize = newValue}

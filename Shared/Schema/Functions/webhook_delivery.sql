@@ -373,7 +373,7 @@ $$;
 -- Lets the next sweep remove what an inactive hook was not told.
 CREATE OR REPLACE FUNCTION webhooks.give_away(p_id uuid) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
-    UPDATE webhooks.hook h SET inactive_since = '-infinity' WHERE h.id = p_id AND h.status = 'inactive' RETURNING h.*
+    UPDATE webhooks.hook h SET inactive_since = 'epoch' WHERE h.id = p_id AND h.status = 'inactive' RETURNING h.*
 $$;
 
 -- Ends the recording for the hooks of suspended apps, and returns them.

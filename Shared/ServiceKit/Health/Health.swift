@@ -17,7 +17,7 @@ public final class Health: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// Checks in progress. Whoever asks meanwhile gets the same outcome, so that a check that hangs is not started again.
+        /// Checks in progress. A question that comes meanwhile gets the same outcome, so that a check that hangs is not started again.
         var running: [String: Task<String?, Never>] = [:]
         var isStopping = false
     }
