@@ -261,22 +261,18 @@ final class DeliveryEngine: Service {
     /// - Returns: the request, and the bytes that are reserved for it.
     private func prepare(_ event: RecordedEvent, of work: Work) async throws(Unprepared) -> (request: EventRequest, bytes: Int) {
         var (event, bytes) = (event, event.bytes)
-        if event.isReference {
-            if work.lane.lost < Self.mostLost {
-                bytes += Self.mostMetadata
-                guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
-                do {
-                    event = try await store.complete(event, bytes: Int64(Self.mostMetadata), deadline: .now + .seconds(5))
-                } catch {
-                    room.withLock { $0.release(bytes, of: work.app) }
-                    throw .interrupted
-                }
-            } else {
-                guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
+        let isSuspect = work.lane.lost >= Self.mostLost
+        let isCompleted = event.isReference && !isSuspect
+        if isSuspect { event.parts = nil }
+        if isCompleted { bytes += Self.mostMetadata }
+        guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
+        if isCompleted {
+            do {
+                event = try await store.complete(event, bytes: Int64(Self.mostMetadata), deadline: .now + .seconds(5))
+            } catch {
+                room.withLock { $0.release(bytes, of: work.app) }
+                throw .interrupted
             }
-        } else {
-            if work.lane.lost >= Self.mostLost { event.parts = nil }
-            guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
         }
         guard let request = request(for: event, to: work.ready.hook) else {
             room.withLock { $0.release(bytes, of: work.app) }
