@@ -5,7 +5,7 @@ import NIOCore
 import Synchronization
 
 /// Keeps any one client from taking more than its share of this gateway (docs/conformance.md §1.10): so many requests for each session, for each
-/// address, and for each token of an app's own server if a limit is set.
+/// address, and for each token of an app's own server.
 ///
 /// It is asked before anything else is done for a request. The limits are far beyond what people cause; each gateway counts for itself.
 final class RateLimiter: Sendable {
@@ -14,8 +14,8 @@ final class RateLimiter: Sendable {
         /// Nil: off.
         var session: RateLimit? = RateLimit(rate: 200, burst: 4000)
         var address: RateLimit? = RateLimit(rate: 2000, burst: 20_000)
-        /// Of each token of an app's own server. Off unless it is set.
-        var server: RateLimit?
+        /// The limit of each token of an app's own server. nil: off.
+        var server: RateLimit? = RateLimit(rate: 500, burst: 5000)
         /// How many proxies stand in front, each of which says in `X-Forwarded-For` whom it serves.
         var trustedProxies = 0
     }

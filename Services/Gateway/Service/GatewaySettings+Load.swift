@@ -28,8 +28,8 @@ extension GatewaySettings {
         /// `STRATA_CONNECTIONS_PER_ADDRESS`, of one client address, default 10,000; `0` is no limit. Behind `STRATA_TRUSTED_PROXIES` only sockets count.
         var connections = ClientConnections.Limits(total: OpenFileLimit.connections)
         /// How much one client may ask for. `STRATA_RATE_LIMIT_SESSION`, requests and frames of one session, default `200/4000`: 200 a second for good, 4000 at once.
-        /// `STRATA_RATE_LIMIT_ADDRESS`, requests and handshakes from one address, default `2000/20000`. `0` is no limit. `STRATA_RATE_LIMIT_SERVER`, requests of one
-        /// token of an app's own server, by default no limit.
+        /// `STRATA_RATE_LIMIT_ADDRESS`, requests and handshakes from one address, default `2000/20000`. `STRATA_RATE_LIMIT_SERVER`, requests of one token of an
+        /// app's own server, default `500/5000`. `0` is no limit.
         /// `STRATA_TRUSTED_PROXIES`, 0 to 16, default 0: that many proxies stand in front, whose `X-Forwarded-For` tells the clients' addresses.
         var rates = RateLimiter.Limits()
 

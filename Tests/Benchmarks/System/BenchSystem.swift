@@ -38,6 +38,7 @@ final class BenchSystem: Sendable {
         // All of the load comes from one address.
         environment["STRATA_RATE_LIMIT_SESSION"] = "0"
         environment["STRATA_RATE_LIMIT_ADDRESS"] = "0"
+        environment["STRATA_RATE_LIMIT_SERVER"] = "0"
         environment["STRATA_CONNECTIONS_PER_ADDRESS"] = "0"
         environment.merge(settings) { $1 }
         process.environment = environment

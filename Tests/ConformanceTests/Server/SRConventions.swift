@@ -382,7 +382,7 @@ enum SRConventions {
         ServerRule(
             29, "the limit of requests can be set for each app",
             except:
-                "it is one setting for all server tokens, STRATA_RATE_LIMIT_SERVER, off by default; beyond it an answer is 429 with the error and Retry-After."
+                "it is one setting for all server tokens, STRATA_RATE_LIMIT_SERVER; beyond it an answer is 429 with the error and Retry-After."
         ),
     ]
 

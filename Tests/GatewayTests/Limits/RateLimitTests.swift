@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import NIOCore
+import ServiceKit
 import StrataModel
 import Testing
 
@@ -105,6 +107,21 @@ struct RateLimitTests {
         #expect(client(["10.0.0.1", "10.0.0.2,10.0.0.3"], 2) == second)
         #expect(client(["10.0.0.1"], 3) == first)
         #expect(client(["10.0.0.1, nonsense"], 1) == nil)
+    }
+
+    @Test("each server token has a limit by default, which the operator can change and lift")
+    func serverTokens() throws {
+        func limit(_ environment: [String: String]) throws -> RateLimit? {
+            try GatewaySettings.LoadLimits(Settings(environment: environment)).rates.server
+        }
+        #expect(try limit([:]) == RateLimit(rate: 500, burst: 5000))
+        #expect(try limit(["STRATA_RATE_LIMIT_SERVER": "1/2"]) == RateLimit(rate: 1, burst: 2))
+        #expect(try limit(["STRATA_RATE_LIMIT_SERVER": "0"]) == nil)
+        let limiter = RateLimiter(.init(server: RateLimit(rate: 0.001, burst: 2)))
+        let (one, other) = (ServerCaller(app: .random(), token: UUID()), ServerCaller(app: .random(), token: UUID()))
+        for _ in 0..<2 { #expect(limiter.admit(server: one) == nil) }
+        #expect(limiter.admit(server: one) != nil)
+        #expect(limiter.admit(server: other) == nil)
     }
 
     @Test("a limiter counts sessions and addresses apart, and not at all when it is off")
