@@ -182,6 +182,19 @@ struct FanOutTests {
         #expect(harness.channels.subscribed.withLock { $0.isEmpty })
     }
 
+    @Test("users whose ids differ in their normalization alone have channels of their own")
+    func normalization() async throws {
+        let harness = try await GatewayHarness()
+        let (composed, decomposed) = (UserID(trusted: "caf\u{e9}"), UserID(trusted: "cafe\u{301}"))
+        let socket = try await harness.socket(of: composed, at: 4)
+        _ = try await harness.socket(of: decomposed, at: 4)
+        #expect(harness.channels.subscribed.withLock { $0.count } == 3)
+        try await socket.channel.close()
+        await harness.loop.run()
+        #expect(harness.channels.subscribed.withLock { $0.contains(Channels.user(app: Fixture.app, user: decomposed)) })
+        #expect(Channels.presence(app: Fixture.app, user: composed) != Channels.presence(app: Fixture.app, user: decomposed))
+    }
+
     @Test("a message and what it means to its conversation leave together, numbered one after the other, with each reader's own count")
     func message() async throws {
         let harness = try await GatewayHarness()

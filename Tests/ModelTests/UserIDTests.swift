@@ -53,6 +53,9 @@ struct UserIDTests {
         #expect(composed.rawValue == decomposed.rawValue)
         #expect(composed != decomposed)
         #expect(Set([composed, decomposed]).count == 2)
+        // With one hash for all spellings, a dictionary of them would be a list.
+        #expect(composed.hashValue != decomposed.hashValue)
+        #expect(composed.hashValue == UserID(trusted: "caf\u{e9}").hashValue)
         // Same length, other order of the marks.
         #expect(UserID(trusted: "a\u{301}\u{323}") != UserID(trusted: "a\u{323}\u{301}"))
         #expect(composed == UserID(trusted: "caf\u{e9}"))

@@ -127,14 +127,14 @@ struct BlocksChangeColumns: ColumnSet {
 
     /// What tells the gateways of the users concerned.
     func notices(in row: Row, of user: UserID, in app: AppID) throws(PostgresError) -> [UserNotice] {
-        let blocked = Set(try row[blocked])
-        let own = UserChange.Content.blocksChanged(
-            blocked: try row[self.blocked].map { UserID(trusted: $0) }, unblocked: try row[unblocked].map { UserID(trusted: $0) })
-        return zip(try row[toldUsers], zip(try row[toldPositions], try row[toldTimes]))
+        let blocked = try row[blocked].map { UserID(trusted: $0) }
+        let own = UserChange.Content.blocksChanged(blocked: blocked, unblocked: try row[unblocked].map { UserID(trusted: $0) })
+        let blockedNow = Set(blocked)
+        return zip(try row[toldUsers].map { UserID(trusted: $0) }, zip(try row[toldPositions], try row[toldTimes]))
             .map { told, place in
                 let change = UserChange(
-                    appID: app, user: UserID(trusted: told), position: Position(place.0), createdAt: StrataModel.Timestamp(microseconds: place.1),
-                    content: told == user.rawValue ? own : .blockedBy(user, isBlocked: blocked.contains(told)))
+                    appID: app, user: told, position: Position(place.0), createdAt: StrataModel.Timestamp(microseconds: place.1),
+                    content: told == user ? own : .blockedBy(user, isBlocked: blockedNow.contains(told)))
                 return UserNotice(appID: app, user: change.user, content: .change(change))
             }
     }

@@ -106,7 +106,7 @@ final class IdentityDirectory: Sendable {
         try remember(try await database.run(ReadIdentities(app: app, users: Self.sorted(users)), deadline: deadline), of: users, in: app)
     }
 
-    private static func sorted(_ users: Set<UserID>) -> [String] { users.map(\.rawValue).sorted() }
+    private static func sorted(_ users: Set<UserID>) -> [String] { users.sorted().map(\.rawValue) }
 
     /// Takes rows about `users`; who has none is remembered as that.
     private func remember(

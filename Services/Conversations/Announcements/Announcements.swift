@@ -91,7 +91,7 @@ enum AnnouncementDigest {
         case .senderUserID(let user): same.senderUserID = user
         case nil: break
         }
-        same.recipients = Set(request.recipients).sorted()
+        same.recipients = Set(request.recipients.map { UserID(trusted: $0) }).sorted().map(\.rawValue)
         same.parts = request.parts.map { part in
             var part = part
             part.id = Data()

@@ -153,10 +153,13 @@ public struct PresencePublication: Hashable, Sendable {
 public enum Channels {
     /// A conversation's durable changes and its typing: `c:{shard}:<uuid>`, the shard being the Redis hash tag.
     public static func conversation(_ id: ConversationID) -> String { "c:{\(id.shard)}:\(id)" }
-    /// A user's own log and notices: `u:<app>:<user>`.
-    public static func user(app: AppID, user: UserID) -> String { "u:\(app):\(user)" }
-    /// A user's presence, for those who subscribed: `p:{shard}:<app>:<user>`. The hash tag stands before the user id, which may contain braces.
-    public static func presence(app: AppID, user: UserID) -> String { "p:{\(presenceShard(app: app, user: user))}:\(app):\(user)" }
+    /// A user's own log and notices: `u:<app>:<user>`. The user id is percent-encoded, because a `String` equals all of its normalized forms: two users
+    /// would share one subscription.
+    public static func user(app: AppID, user: UserID) -> String { "u:\(app):\(user.percentEncoded)" }
+    /// A user's presence, for those who subscribed: `p:{shard}:<app>:<user>`. The user id is percent-encoded, as in ``user(app:user:)``.
+    public static func presence(app: AppID, user: UserID) -> String {
+        "p:{\(presenceShard(app: app, user: user))}:\(app):\(user.percentEncoded)"
+    }
 
     /// How many hash tags there are, for conversations and for users.
     public static let shards = 64

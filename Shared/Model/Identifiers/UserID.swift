@@ -26,6 +26,11 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public static func == (a: UserID, b: UserID) -> Bool {
         a.rawValue == b.rawValue && a.rawValue.utf8.count == b.rawValue.utf8.count && a.rawValue.utf8.elementsEqual(b.rawValue.utf8)
     }
+    /// Hashes the bytes. All spellings of a `String` have one hash, and one user id of 128 bytes has millions of spellings: they would fill one bucket.
+    public func hash(into hasher: inout Hasher) {
+        var text = rawValue
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
     /// Byte order, the same in every process and in the database's C collation.
     public static func < (a: UserID, b: UserID) -> Bool { a.rawValue.utf8.lexicographicallyPrecedes(b.rawValue.utf8) }
 

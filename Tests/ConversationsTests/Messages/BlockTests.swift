@@ -78,6 +78,32 @@ extension StoreTests {
             #expect(pairs.blocked == blocked && pairs.by == others, sourceLocation: line)
         }
 
+        @Test("users whose ids differ in their normalization alone are blocked and unblocked apart")
+        func normalization() async throws {
+            try await CallsFixture.run { calls in
+                let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+                try await calls.block([composed])
+                try await calls.changeBlocks([(.remove, [composed]), (.add, [decomposed])])
+                let told = try calls.published.notices().filter { $0.appID == calls.app }
+                func last(_ name: String) -> UserChange.Content? {
+                    told.compactMap { if $0.user == user(name), case .change(let change) = $0.content { change.content } else { nil } }.last
+                }
+                #expect(last(composed) == .blockedBy(user("ana"), isBlocked: false))
+                #expect(last(decomposed) == .blockedBy(user("ana"), isBlocked: true))
+                #expect(try await calls.blocks().users.map { Array($0.unicodeScalars) } == [Array(decomposed.unicodeScalars)])
+                // One of the two blocks the other.
+                try await calls.block([composed], by: decomposed)
+                let pairs = try await calls.blockPairs(of: composed)
+                #expect(pairs.by.map { Array($0.unicodeScalars) } == [Array(decomposed.unicodeScalars)])
+                let own = try calls.published.notices().last { $0.appID == calls.app && $0.user == user(decomposed) }
+                guard case .change(let change) = own?.content else {
+                    Issue.record("the one who blocks is told nothing")
+                    return
+                }
+                #expect(change.content == .blocksChanged(blocked: [user(composed)], unblocked: []))
+            }
+        }
+
         @Test("users who have blocked each other are free of it when both have ended it")
         func mutual() async throws {
             try await CallsFixture.run { calls in

@@ -355,6 +355,12 @@ extension StoreTests {
                 ] as [() async throws -> Void] {
                     #expect(try await calls.refusal { try await other() }?.code == .idInUse)
                 }
+                // Two spellings of a name are two recipients.
+                let (spellings, spelled) = (["caf\u{e9}", "cafe\u{301}"], AnnouncementID.random())
+                try await calls.announceOnce("news", to: spellings, id: spelled)
+                for spelling in spellings {
+                    #expect(try await calls.refusal { try await calls.announceOnce("news", to: [spelling], id: spelled) }?.code == .idInUse)
+                }
                 let message = try await calls.send(calls.conversation(), by: "ana")
                 let taken = AnnouncementID(rawValue: message.id.rawValue)
                 #expect(try await calls.refusal { try await calls.announceOnce("news", to: ["ana"], id: taken) }?.code == .idInUse)

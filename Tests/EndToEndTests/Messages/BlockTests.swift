@@ -77,6 +77,24 @@ extension EndToEnd {
             for socket in scene.sockets { #expect(socket.faults == []) }
         }
 
+        @Test("users whose ids differ in their normalization alone are two users, and each is told what is their own")
+        func normalization() async throws {
+            let app = try await Cluster.shared().app()
+            let (composed, decomposed) = (try await app.signIn("caf\u{e9}"), try await app.signIn("cafe\u{301}"))
+            let sockets = [try await composed.open(), try await decomposed.open()]
+            #expect(Array(composed.identity.utf8) != Array(decomposed.identity.utf8))
+            func block(_ other: String, by user: TestUser) async throws {
+                try await user.does("PUT", "/blocks/users/\(other.split(separator: "/").last ?? "")")
+            }
+            try await block(decomposed.identity, by: composed)
+            try await sockets[0].change("update", "Identity", decomposed.identity, where: isBlocked(true))
+            try await block("layer:///identities/ben", by: decomposed)
+            try await sockets[1].change("update", "Identity", "layer:///identities/ben", where: isBlocked(true))
+            #expect(try await composed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == [decomposed.identity])
+            #expect(try await decomposed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == ["layer:///identities/ben"])
+            for socket in sockets { #expect(socket.faults == []) }
+        }
+
         @Test("messages hide in both directions, live, in lists and in replays; the sender sees them as sent, and others see all")
         func messages() async throws {
             let scene = try await Scene()
