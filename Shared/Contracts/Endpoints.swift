@@ -200,8 +200,11 @@ public enum BlocksAPI {
     public static let change = Endpoint<ProtoChangeBlocksRequest, ProtoChangePlace>(300)
     /// A page of the users whom a user has blocked, at most 1000, in the order of their ids.
     public static let list = Endpoint<ProtoListBlocksRequest, ProtoListBlocksResponse>(301, effect: .read)
-    /// Whom a user has blocked, and by whom they are blocked, for the gateways that have sockets of the user.
-    public static let pairs = Endpoint<ProtoBlockPairsRequest, ProtoBlockPairsResponse>(302, effect: .read)
+    /// Users that ``pairs`` answers at once.
+    public static let pairsPageSize = 10_000
+    /// A page of the users whom a user has blocked or by whom they are blocked, at most ``pairsPageSize``, in the order of their ids, for the gateways that have
+    /// sockets of the user.
+    public static let pairs = Endpoint<ProtoListBlocksRequest, ProtoBlockPairsResponse>(302, effect: .read)
 }
 
 /// What the `metadata` service answers.

@@ -4,6 +4,7 @@ import NIOCore
 import NIOEmbedded
 import StrataModel
 import StrataWire
+import Synchronization
 import Testing
 
 @testable import FanOut
@@ -46,6 +47,23 @@ struct BlockTests {
         #expect(blocks.users == [Fixture.ana, Self.cleo])
         blocks.replace(by: BlockedUsers(blocked: [], blockedBy: [], position: Position(5)))
         #expect(blocks.users == [])
+    }
+
+    @Test("all blocks of a user are read, however many there are")
+    func many() async throws {
+        try await FakeConversations.run { harness, fake in
+            let call = GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben), budget: .seconds(60))
+            func name(_ number: Int) -> String { String(number + 100_000) }
+            for count in [0, 1, BlocksAPI.pairsPageSize, 2 * BlocksAPI.pairsPageSize + 1] {
+                // Every third user has a block in both directions.
+                let own = (0..<count).filter { $0 % 3 != 1 }.map(name)
+                let others = (0..<count).filter { $0 % 3 != 2 }.map(name)
+                fake.answers.withLock { $0.blocks = (own, others) }
+                let read = try await harness.services.blockedUsers(since: .zero, for: call)
+                let (blocked, blockedBy) = (own.map { UserID(trusted: $0) }, others.map { UserID(trusted: $0) })
+                #expect(read == BlockedUsers(blocked: blocked, blockedBy: blockedBy, position: .zero), "\(count)")
+            }
+        }
     }
 
     // MARK: The newest message

@@ -27,6 +27,8 @@ final class FakeConversations: Sendable {
         /// A status is set or asked for; it is set or read when this begins, and answered when this returns.
         var presence: @Sendable (PresenceCall) async -> Void = { _ in }
         var statuses: [String: String] = [:]
+        /// Users whom the user has blocked, and those who have blocked the user.
+        var blocks: (own: [String], others: [String]) = ([], [])
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
         var baselines = 0
         var asked: ProtoBaselineRequest?
@@ -113,7 +115,14 @@ final class FakeConversations: Sendable {
             }
         }
         router.register(ConversationsAPI.followed) { _, _ in ProtoFollowedResponse() }
-        router.register(BlocksAPI.pairs) { _, _ in ProtoBlockPairsResponse() }
+        router.register(BlocksAPI.pairs) { request, _ in
+            let blocks = self.answers.withLock { $0.blocks }
+            let users = Set(Set(blocks.own + blocks.others).filter { $0 > request.fromUserID }.sorted().prefix(Int(request.pageSize)))
+            return .with {
+                $0.blocked = blocks.own.filter(users.contains)
+                $0.blockedBy = blocks.others.filter(users.contains)
+            }
+        }
         router.register(PresenceAPI.setPresence) { request, _ in
             let told = self.answers.withLock { answers in
                 answers.statuses[request.lease.userID] = request.status

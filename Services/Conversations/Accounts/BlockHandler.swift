@@ -12,9 +12,6 @@ struct BlockHandler: CallHandler {
     private let support: CallSupport
     private var database: Database { support.database }
 
-    /// The most users of each kind that a gateway is told of, so that an answer is bounded whatever others do.
-    static let pairsLimit: Int64 = 10_000
-
     init(_ support: CallSupport) { self.support = support }
 
     /// Adds the methods to `router`.
@@ -73,14 +70,18 @@ struct BlockHandler: CallHandler {
         }
     }
 
-    private func pairs(_ request: ProtoBlockPairsRequest, in context: RPCContext) async throws -> ProtoBlockPairsResponse {
+    private func pairs(_ request: ProtoListBlocksRequest, in context: RPCContext) async throws -> ProtoBlockPairsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        let rows = try await database.runAlone(BlockPairs(app: caller.app, user: caller.user, limit: Self.pairsLimit), for: caller)
+        let pageSize = Int64(min(max(Int(request.pageSize), 1), BlocksAPI.pairsPageSize))
+        let rows = try await database.runAlone(
+            BlockPairs(app: caller.app, user: caller.user, from: request.hasFromUserID ? request.fromUserID : "", pageSize: pageSize), for: caller)
         return try support.reading {
             let columns = try rows.columns(of: BlockPairs.self)
             var response = ProtoBlockPairsResponse()
             for row in rows {
-                if try row[columns.isOwn] { response.blocked.append(try row[columns.user]) } else { response.blockedBy.append(try row[columns.user]) }
+                let user = try row[columns.user]
+                if try row[columns.isOwn] { response.blocked.append(user) }
+                if try row[columns.isOfOther] { response.blockedBy.append(user) }
             }
             return response
         }
@@ -166,28 +167,32 @@ struct BlocksListColumns: ColumnSet {
     }
 }
 
-/// With whom a user has a block.
+/// A page of the users with whom a user has a block.
 struct BlockPairs: PostgresQuery {
     let app: AppID
     let user: UserID
-    /// The most users of each kind.
-    let limit: Int64
+    /// The last user of the page before. Empty: the first page.
+    let from: String
+    let pageSize: Int64
 
     typealias Columns = BlockPairsColumns
 
-    static let statement = Statement("block.pairs", sql: "SELECT * FROM conversations.block_pairs($1, $2, $3)", isIdempotent: true)
+    static let statement = Statement("block.pairs", sql: "SELECT * FROM conversations.block_pairs($1, $2, $3, $4)", isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(limit)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(from), .int8(pageSize)] }
 }
 
 /// Of ``BlockPairs``.
 struct BlockPairsColumns: ColumnSet {
     let user: Column<String>
-    /// Whether the user has blocked that one, rather than the other way round.
+    /// True if the user has blocked that one.
     let isOwn: Column<Bool>
+    /// True if that one has blocked the user.
+    let isOfOther: Column<Bool>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         user = try names.column("user_id")
         isOwn = try names.column("is_own")
+        isOfOther = try names.column("is_of_other")
     }
 }

@@ -36,17 +36,28 @@ extension GatewayServices {
                 BlocksAPI.change, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
-    /// With whom the user has a block.
-    /// - Parameter position: of the user's own log, read before: what is answered contains at least so much.
+    /// All users with whom the user has a block, read in pages. A change between two pages is in the user's own log behind `position`.
+    /// - Parameter position: a position of the user's own log that was read before.
     func blockedUsers(since position: Position, for call: Call) async throws(Failure) -> BlockedUsers {
-        let request = ProtoBlockPairsRequest.with {
-            $0.appID = call.appData
-            $0.userID = call.user
+        var (blocked, blockedBy): (Set<UserID>, Set<UserID>) = ([], [])
+        var from: UserID?
+        while true {
+            let request = ProtoListBlocksRequest.with {
+                $0.appID = call.appData
+                $0.userID = call.user
+                $0.pageSize = Int32(BlocksAPI.pairsPageSize)
+                if let from { $0.fromUserID = from.rawValue }
+            }
+            let answer = try await conversations.call(
+                BlocksAPI.pairs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            let page = (own: answer.blocked.map { UserID(trusted: $0) }, others: answer.blockedBy.map { UserID(trusted: $0) })
+            blocked.formUnion(page.own)
+            blockedBy.formUnion(page.others)
+            let users = Set(page.own).union(page.others)
+            guard users.count >= BlocksAPI.pairsPageSize, let last = users.max() else { break }
+            from = last
         }
-        let answer = try await conversations.call(
-            BlocksAPI.pairs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        return BlockedUsers(
-            blocked: answer.blocked.map { UserID(trusted: $0) }, blockedBy: answer.blockedBy.map { UserID(trusted: $0) }, position: position)
+        return BlockedUsers(blocked: blocked, blockedBy: blockedBy, position: position)
     }
 }
 

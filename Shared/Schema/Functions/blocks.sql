@@ -181,20 +181,21 @@ BEGIN
 END
 $$;
 
--- With whom a user has a block, for gateways: at most `p_limit` whom the user has blocked, and as many by whom they are blocked.
-CREATE OR REPLACE FUNCTION conversations.block_pairs(p_app uuid, p_user text, p_limit bigint) RETURNS TABLE (user_id text, is_own boolean)
-LANGUAGE plpgsql STABLE ROWS 10 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+-- A page of the users with whom a user has a block, for gateways, in the order of their ids. `p_from`: the last user of the page before, or the empty text.
+-- `is_own`: the user has blocked that one; `is_of_other`: that one has blocked the user.
+CREATE OR REPLACE FUNCTION conversations.block_pairs(p_app uuid, p_user text, p_from text, p_page_size bigint)
+RETURNS TABLE (user_id text, is_own boolean, is_of_other boolean)
+LANGUAGE plpgsql STABLE ROWS 10 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
     RETURN QUERY
-    (SELECT b.other_id::text, true FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own
-        ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit)
-    UNION ALL
-    (SELECT s.other_id::text, false
+    SELECT s.other_id::text, s.is_own, coalesce(o.is_own, false)
     FROM (
-        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user
-        ORDER BY b.app_id, b.user_id, b.other_id LIMIT 2 * p_limit) s
-    CROSS JOIN LATERAL (
-        SELECT FROM conversations.block o WHERE o.app_id = p_app AND o.user_id = s.other_id AND o.other_id = p_user AND o.is_own OFFSET 0) o);
+        SELECT b.other_id, b.is_own FROM conversations.block b
+        WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id > p_from
+        ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_page_size) s
+    LEFT JOIN LATERAL (
+        SELECT b.is_own FROM conversations.block b
+        WHERE b.app_id = p_app AND b.user_id = s.other_id AND b.other_id = p_user OFFSET 0) o ON true;
 END
 $$;
 

@@ -120,6 +120,22 @@ extension StoreTests {
             }
         }
 
+        @Test("gateways read the blocks of a user in pages, of which each has so many users, in the order of their ids")
+        func pages() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.block(["b", "d", "e"], by: "ana")
+                for user in ["a", "c", "d"] { try await calls.block(["ana"], by: user) }
+                var pages: [(blocked: [String], by: [String])] = []
+                var from: String?
+                repeat {
+                    pages.append(try await calls.blockPairs(of: "ana", from: from, pageSize: 2))
+                    from = (pages[pages.count - 1].blocked + pages[pages.count - 1].by).max()
+                } while from != nil
+                #expect(pages.map(\.blocked) == [["b"], ["d"], ["e"], []])
+                #expect(pages.map(\.by) == [["a"], ["c", "d"], [], []])
+            }
+        }
+
         @Test("a user may block so many others and no more; those who are blocked already stay")
         func quota() async throws {
             try await CallsFixture.run { calls in

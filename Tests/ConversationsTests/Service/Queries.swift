@@ -113,7 +113,7 @@ enum Queries {
         QueryCheck(FollowedAmong(app: app, user: user, users: [user])), QueryCheck(ListAllFollowed(app: app, user: user)),
         QueryCheck(Follow(app: app, user: user, users: [user], limit: 1)), QueryCheck(Unfollow(app: app, user: user, followed: "ben")),
         QueryCheck(ChangeBlocks(app: app, user: user, operations: "[]", limit: 1)),
-        QueryCheck(ListBlocks(app: app, user: user, pageSize: 1, from: "ben")), QueryCheck(BlockPairs(app: app, user: user, limit: 1)),
+        QueryCheck(ListBlocks(app: app, user: user, pageSize: 1, from: "ben")), QueryCheck(BlockPairs(app: app, user: user, from: "", pageSize: 1)),
         QueryCheck(GetAnnouncingApp(app: app)),
         QueryCheck(
             Announce(

@@ -48,12 +48,14 @@ extension CallsFixture {
         return (answer.identities.map(\.userID), answer.total)
     }
 
-    func blockPairs(of user: String) async throws -> (blocked: [String], by: [String]) {
+    func blockPairs(of user: String, from: String? = nil, pageSize: Int = BlocksAPI.pairsPageSize) async throws -> (blocked: [String], by: [String]) {
         let answer = try await call(
             BlocksAPI.pairs,
             .with {
                 $0.appID = Data(app)
                 $0.userID = user
+                $0.pageSize = Int32(pageSize)
+                if let from { $0.fromUserID = from }
             })
         return (answer.blocked.sorted(), answer.blockedBy.sorted())
     }
