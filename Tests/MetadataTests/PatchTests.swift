@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DatabaseKit
 import Postgres
 import StrataModel
 import Testing
@@ -43,6 +44,48 @@ struct PatchTests {
             }
             #expect(try await fixture.tree(id).position == Position(1))
             #expect(try await fixture.number("SELECT count(*) FROM conversations.change WHERE conversation_id = '\(id)'") == 0)
+        }
+    }
+
+    /// The outcome of a patch in a transaction that it shares with others.
+    private func sharedOutcome(_ id: ConversationID, _ operations: [MetadataOperation], _ fixture: MetadataFixture) async throws -> String {
+        let json = MetadataJSON.encode(operations)
+        let text = "SELECT outcome FROM metadata.patch('\(fixture.app)', '\(id)', 'ana', '\(json)', NULL, NULL, NULL, NULL, true)"
+        return try await fixture.sql(text)[0].get(0, as: String.self)
+    }
+
+    @Test("that removes many values is repeated alone in its transaction, and writes nothing in a shared one")
+    func manyValues() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation((0..<600).map { ("a.k\($0)", "1") } + (0..<400).map { ("b.k\($0)", "1") })
+            #expect(try await sharedOutcome(id, [delete("a")], fixture) == "large")
+            #expect(try await fixture.tree(id).position == Position(1))
+            #expect(try await fixture.number("SELECT leaves FROM metadata.tree WHERE conversation_id = '\(id)'") == 1000)
+            #expect(try await sharedOutcome(id, [delete("b")], fixture) == "ok")
+            #expect(try await fixture.patch(id, [delete("a")])?.told == ["-a"])
+            #expect(try await fixture.tree(id).leaves.isEmpty)
+        }
+    }
+
+    @Test("that writes an index entry for each of many participants is repeated alone in its transaction")
+    func indexedPaths() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation()
+            try await fixture.sql("INSERT INTO metadata.index_path (app_id, path) VALUES ('\(fixture.app)', 'a'), ('\(fixture.app)', 'b')")
+            try await fixture.sql("UPDATE conversations.conversation SET is_indexed = true WHERE id = '\(id)'")
+            let users = "(SELECT array_agg('u' || n) FROM generate_series(1, 300) n)"
+            try await fixture.sql("INSERT INTO conversations.roster (conversation_id, user_ids) VALUES ('\(id)', \(users))")
+            func entries() async throws -> Int64 {
+                try await fixture.number("SELECT count(*) FROM metadata.index_entry WHERE conversation_id = '\(id)'")
+            }
+            #expect(try await sharedOutcome(id, [set("a", "1"), set("b", "1")], fixture) == "large")
+            #expect(try await entries() == 0)
+            #expect(try await fixture.tree(id).position == Position(1))
+            // One path is little enough, and so are any number that are not indexed.
+            #expect(try await sharedOutcome(id, [set("a", "1")] + (0..<40).map { set("c\($0)", "1") }, fixture) == "ok")
+            #expect(try await entries() == 301)
+            #expect(try await fixture.patch(id, [set("a", "2"), set("b", "2")])?.told == ["a=2", "b=2"])
+            #expect(try await entries() == 602)
         }
     }
 

@@ -51,24 +51,34 @@ struct MetadataStore: Sendable {
 
     /// - Returns: nil if it was committed under its name before, or another request is committing it.
     private func carryOut(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed? {
-        let query = PatchMetadata(
+        var query = PatchMetadata(
             app: patch.app, conversation: patch.conversation, actor: patch.actor, operations: MetadataJSON.encode(patch.operations),
-            origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes)
+            origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes, isShared: !patch.operations.isLarge)
+        var answer = try await write(query, of: patch, deadline: deadline)
+        if query.isShared, try answer?.isLarge == true {
+            query.isShared = false
+            answer = try await write(query, of: patch, deadline: deadline)
+        }
+        guard let written = answer else {
+            if patch.mutation == nil { throw MalformedAnswer() }
+            return nil
+        }
+        let change = try change(written, of: patch)
+        return Committed(change: change, place: written.place ?? ChangePlace(position: change?.position))
+    }
+
+    /// - Returns: nil as ``carryOut(_:deadline:)``.
+    private func write(_ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Written? {
         let (statement, parameters) = query.asked(
             by: patch.actor, in: patch.app, as: patch.mutation, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
-        let pool = patch.operations.isLarge ? large : writes
+        let pool = query.isShared ? writes : large
         let rows: Rows
         do {
             rows = try await pool.query(statement, with: parameters, lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
         } catch {
             throw error.refusal
         }
-        guard let written = try Written(rows, isNamed: patch.mutation != nil) else {
-            if patch.mutation == nil { throw MalformedAnswer() }
-            return nil
-        }
-        let change = try change(written, of: patch)
-        return Committed(change: change, place: written.place ?? ChangePlace(position: change?.position))
+        return try Written(rows, isNamed: patch.mutation != nil)
     }
 
     private func change(_ written: Written, of patch: MetadataPatch) throws -> Change? {
@@ -138,6 +148,11 @@ struct MetadataStore: Sendable {
 /// The database answered what its functions never answer: a fault of ours.
 struct MalformedAnswer: Error {}
 
+extension Written {
+    /// True if the patch has to be repeated alone in its transaction.
+    fileprivate var isLarge: Bool { get throws { try rows[0][columns(of: PatchMetadata.self).outcome] == "large" } }
+}
+
 /// Patches a conversation's tree.
 struct PatchMetadata: WriteQuery {
     let app: AppID
@@ -147,18 +162,20 @@ struct PatchMetadata: WriteQuery {
     let origin: Change.Origin?
     let maxKeys: Int?
     let maxBytes: Int?
+    /// True if statements of others are in the transaction. A patch that writes many rows is refused then.
+    var isShared: Bool
 
     typealias Columns = PatchColumns
 
     static let statement = WriteStatement(
         "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects", function: "metadata.patch",
-        arguments: ["$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8"],
+        arguments: ["$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8", "$9::boolean"],
         place: WriteStatement.Place(conversation: "$2::uuid", position: "r.position"))
 
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .uuid(conversation.rawValue), actor.isAppServer ? .null : .text(actor.rawValue), .jsonb(operations),
-            Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes),
+            Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes), .bool(isShared),
         ]
     }
 }

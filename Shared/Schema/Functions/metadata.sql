@@ -292,14 +292,19 @@ END
 $$;
 
 -- A client's patch, in one round trip. Outcomes: 'ok'; 'none', nothing changed; 'not_found', 'access_denied' as begin_change says;
--- 'too_many_keys', 'too_large': the tree would grow beyond `max_keys` leaves or `max_bytes` bytes of paths and values (NULL: no limit). Only 'ok'
+-- 'too_many_keys', 'too_large': the tree would grow beyond `max_keys` leaves or `max_bytes` bytes of paths and values (NULL: no limit); 'large'. Only 'ok'
 -- takes a position and writes.
+--
+-- `is_shared`: the transaction is shared with statements of others. A patch that would write many rows, leaves and entries of indexes, has the outcome 'large'
+-- there, and is to be repeated alone.
 CREATE OR REPLACE FUNCTION metadata.patch(
     app uuid, conversation uuid, actor text, operations jsonb, origin_connection bigint, origin_request bigint, max_keys bigint,
-    max_bytes bigint DEFAULT NULL,
+    max_bytes bigint DEFAULT NULL, is_shared boolean DEFAULT false,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT effects jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+    -- The most rows that a patch writes in a shared transaction.
+    most_shared CONSTANT bigint := 500;
     begun record;
     change record;
     appended record;
@@ -314,6 +319,12 @@ BEGIN
     SELECT * INTO change FROM metadata.difference(conversation, operations);
     IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN
         outcome := 'none';
+        RETURN;
+    END IF;
+    IF is_shared AND cardinality(change.gone) + cardinality(change.paths)
+        + CASE WHEN begun.is_indexed THEN metadata.count_index_entries(conversation, change.gone || change.paths) ELSE 0 END > most_shared
+    THEN
+        outcome := 'large';
         RETURN;
     END IF;
     outcome := metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), max_keys, max_bytes);

@@ -76,6 +76,18 @@ BEGIN
 END
 $$;
 
+-- The number of entries that index_leaves writes or removes for leaves at these paths.
+CREATE OR REPLACE FUNCTION metadata.count_index_entries(p_conversation uuid, p_paths text[]) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN (
+        SELECT count(*) FROM metadata.index_path i
+        WHERE i.app_id = (SELECT x.app_id FROM conversations.conversation x WHERE x.id = p_conversation)
+            AND i.removed_at IS NULL AND i.path = ANY (p_paths))
+        * (SELECT 1 + cardinality(r.user_ids) FROM conversations.roster r WHERE r.conversation_id = p_conversation);
+END
+$$;
+
 -- Users came into an indexed conversation, some of them perhaps not for the first time. The caller holds the conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.index_users(p_conversation uuid, p_users text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
@@ -335,4 +347,4 @@ GRANT EXECUTE ON FUNCTION
     metadata.index_users, metadata.build_indexes, metadata.indexes_of, metadata.add_index, metadata.remove_index, metadata.find_conversations
     TO strata_conversations;
 
-GRANT EXECUTE ON FUNCTION metadata.index_leaves TO strata_metadata;
+GRANT EXECUTE ON FUNCTION metadata.index_leaves, metadata.count_index_entries TO strata_metadata;
