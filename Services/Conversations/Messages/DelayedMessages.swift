@@ -7,7 +7,7 @@ import Postgres
 import ServiceLifecycle
 import StrataModel
 
-/// Sends messages of apps' own servers whose delay is over, and shows their senders as typing before that.
+/// Sends messages of apps' own servers whose delay is over, and shows their senders as typing before that. Apps are served in turn, see ``AppTurns``.
 ///
 /// Every instance does it: each is given other messages by the database, which sends a message and forgets it in one transaction. So a message is sent once,
 /// whatever is killed meanwhile. One that cannot be sent now waits with the others of its conversation, and holds up no other. Typing is published as the
@@ -25,10 +25,14 @@ struct DelayedMessages: Service {
     private static let shortestPause = Duration.milliseconds(20)
     /// Until a typist is forgotten of whom nothing more is heard: some steps of `type_delayed`.
     static let typingGoodFor = Duration.seconds(10)
-    /// Messages that are sent between two looks at who is typing.
-    private static let sendBatch: Int64 = 20
+    /// Messages of one app that one look finds.
+    private static let sendBatch = 20
+    /// Apps that one look finds.
+    private static let appBatch: Int64 = 50
     /// Typists in one transaction.
     private static let typingBatch: Int64 = 200
+    /// The time after which a look is repeated, because other apps may have become due.
+    private static let lookAgainAfter = Duration.milliseconds(200)
 
     init(_ support: CallSupport, logger: Logger) {
         self.support = support
@@ -46,9 +50,10 @@ struct DelayedMessages: Service {
     /// Does all that is due.
     /// - Returns: until when to wait before looking again.
     func workOff() async -> Duration {
+        var turns = AppTurns()
         do {
             while !Task.isCancelled {
-                if let pause = try await turn() { return min(max(pause, Self.shortestPause), Self.longestPause) }
+                if let pause = try await round(&turns) { return min(max(pause, Self.shortestPause), Self.longestPause) }
             }
         } catch {
             report(error)
@@ -61,30 +66,68 @@ struct DelayedMessages: Service {
         logger.warning("delayed messages could not be sent", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
     }
 
-    /// Sends some of what is due, and then tells who is typing.
-    /// - Returns: nil; or, if there was nothing to do, until when there will be nothing.
-    private func turn() async throws -> Duration? {
-        let deadline = ContinuousClock.now + .seconds(30)
-        let rows = try await support.database.runAlone(DueDelayed(limit: Self.sendBatch), deadline: deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(of: DueDelayed.self))
-        var hasDone = false
-        for id in try row[columns.ids] {
-            do {
-                if try await send(id, deadline: deadline) { hasDone = true }
-            } catch {
-                report(error)
-                _ = try await support.database.runAlone(PutOffDelayed(message: id), deadline: deadline)
-            }
-        }
-        if try row[columns.isTyping], try await showTyping(deadline: deadline) { hasDone = true }
-        guard !hasDone else { return nil }
-        return try row[optional: columns.nextIn].map { .microseconds($0) } ?? Self.longestPause
+    /// The due work of one app, as one look found it.
+    private struct Work {
+        var messages: ArraySlice<UUID>
+        /// True if senders are to be shown as typing.
+        var isTyping: Bool
+        /// True if the app may have more messages that are due.
+        let mayHaveMore: Bool
+
+        var isEmpty: Bool { messages.isEmpty && !isTyping }
     }
 
-    /// Says once more who is typing, and of some that they are not.
+    /// Looks what is due, and serves the apps in turn. Ends early where another look may find more.
+    /// - Returns: nil; or, if there was nothing to do, until when there will be nothing.
+    private func round(_ turns: inout AppTurns) async throws -> Duration? {
+        let lookedAt = ContinuousClock.now
+        let found = try await look()
+        var (waiting, hasDone) = (found.waiting, false)
+        while let app = turns.next(among: waiting.keys), var work = waiting[app] {
+            let start = ContinuousClock.now
+            if work.isEmpty || start - lookedAt > Self.lookAgainAfter { break }
+            if work.isTyping {
+                work.isTyping = false
+                if await showTyping(in: app, deadline: start + .seconds(30)) { hasDone = true }
+            } else if let id = work.messages.popFirst(), try await send(id) {
+                hasDone = true
+            }
+            turns.charge(ContinuousClock.now - start, to: app)
+            waiting[app] = work.isEmpty && !work.mayHaveMore ? nil : work
+        }
+        return hasDone ? nil : found.pause
+    }
+
+    private func look() async throws -> (waiting: [AppID: Work], pause: Duration) {
+        let rows = try await support.database.runAlone(
+            DueDelayed(after: .random(), apps: Self.appBatch, limit: Int64(Self.sendBatch)), deadline: .now + .seconds(30))
+        let columns = try rows.columns(of: DueDelayed.self)
+        var (waiting, pause): ([AppID: Work], Duration) = ([:], Self.longestPause)
+        for row in rows {
+            if let app = try row[optional: columns.app] {
+                let ids = try row[columns.ids]
+                waiting[AppID(rawValue: app)] = Work(
+                    messages: ids[...], isTyping: try row[columns.isTyping], mayHaveMore: ids.count >= Self.sendBatch)
+            } else if let time = try row[optional: columns.nextIn] {
+                pause = .microseconds(time)
+            }
+        }
+        return (waiting, pause)
+    }
+
+    /// Says once more which users of an app are typing, and of some that they are not. A failure is logged, and holds up no other app.
     /// - Returns: false if no user was typing.
-    private func showTyping(deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await support.database.runAlone(TypeDelayed(limit: Self.typingBatch), deadline: deadline)
+    private func showTyping(in app: AppID, deadline: ContinuousClock.Instant) async -> Bool {
+        do {
+            return try await announceTyping(in: app, deadline: deadline)
+        } catch {
+            report(error)
+            return false
+        }
+    }
+
+    private func announceTyping(in app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
+        let rows = try await support.database.runAlone(TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
         let columns = try rows.columns(of: TypeDelayed.self)
         for row in rows {
             guard let actor = try row[optional: columns.actor].map({ UserID(trusted: $0) }) else { continue }
@@ -96,6 +139,19 @@ struct DelayedMessages: Service {
             }
         }
         return !rows.isEmpty
+    }
+
+    /// Sends a message that is due, or puts it off if it cannot be sent now.
+    /// - Returns: true if it was sent or dropped.
+    private func send(_ id: UUID) async throws -> Bool {
+        let deadline = ContinuousClock.now + .seconds(30)
+        do {
+            return try await send(id, deadline: deadline)
+        } catch {
+            report(error)
+            _ = try await support.database.runAlone(PutOffDelayed(message: id), deadline: deadline)
+            return false
+        }
     }
 
     /// Sends a message that is due.
@@ -184,26 +240,34 @@ struct DelayColumns: ColumnSet {
     }
 }
 
-/// What is due among the delayed messages.
+/// The apps with delayed messages that are due, and some of these messages.
 struct DueDelayed: PostgresQuery {
-    /// The most messages.
+    /// The id behind which to look. A random one reaches every app, if there are more than fit.
+    let after: AppID
+    /// The most apps.
+    let apps: Int64
+    /// The most messages of one app.
     let limit: Int64
 
     typealias Columns = DueDelayedColumns
 
     static let statement = Statement(
-        "message.due_delayed", sql: "SELECT r.ids, r.is_typing, r.next_in FROM conversations.due_delayed($1) r", isIdempotent: true)
+        "message.due_delayed",
+        sql: "SELECT r.app_id, r.ids, r.is_typing, r.next_in FROM conversations.due_delayed($1, $2, $3) r", isIdempotent: true)
 
-    var parameters: [Value] { [.int8(limit)] }
+    var parameters: [Value] { [.uuid(after.rawValue), .int8(apps), .int8(limit)] }
 }
 
-/// Of ``DueDelayed``.
+/// The result columns of ``DueDelayed``. The last row has no app.
 struct DueDelayedColumns: ColumnSet {
+    let app: Column<UUID>
     let ids: Column<[UUID]>
     let isTyping: Column<Bool>
+    /// The time until anything is due, in microseconds. Only in the last row; null if no message waits.
     let nextIn: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
+        app = try names.column("app_id")
         ids = try names.column("ids")
         isTyping = try names.column("is_typing")
         nextIn = try names.column("next_in")
@@ -221,17 +285,18 @@ struct PutOffDelayed: PostgresQuery {
     var parameters: [Value] { [.uuid(message)] }
 }
 
-/// Goes on with the typing of the senders of delayed messages.
+/// Goes on with the typing of the senders of delayed messages of an app.
 struct TypeDelayed: PostgresQuery {
-    /// The most of them.
+    let app: AppID
+    /// The most senders.
     let limit: Int64
 
     typealias Columns = TypeDelayedColumns
 
     static let statement = Statement(
-        "message.type_delayed", sql: "SELECT r.conversation_id, r.actor, r.action FROM conversations.type_delayed($1) r")
+        "message.type_delayed", sql: "SELECT r.conversation_id, r.actor, r.action FROM conversations.type_delayed($1, $2) r")
 
-    var parameters: [Value] { [.int8(limit)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }
 
 /// Of ``TypeDelayed``.

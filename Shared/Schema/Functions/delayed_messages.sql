@@ -68,20 +68,51 @@ BEGIN
 END
 $$;
 
--- What is due among the delayed messages: the first `p_limit` that are to be sent, in their order; whether senders are to be shown as typing; and in how many
--- microseconds the next of all this is due, NULL if there is nothing.
-CREATE OR REPLACE FUNCTION conversations.due_delayed(p_limit bigint, OUT ids uuid[], OUT is_typing boolean, OUT next_in bigint)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+-- Apps with delayed messages that are due, at most `p_apps`, in the order of their ids behind `p_after`, and from the first app again at the end. `ids`: the
+-- first `p_limit` messages that are to be sent, in their order; `is_typing`: senders are to be shown as typing. The last row has no app: `next_in` is the time
+-- until anything is due, in microseconds, NULL if no message waits.
+CREATE OR REPLACE FUNCTION conversations.due_delayed(p_after uuid, p_apps bigint, p_limit bigint)
+RETURNS TABLE (app_id uuid, ids uuid[], is_typing boolean, next_in bigint)
+LANGUAGE plpgsql STABLE ROWS 10 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+#variable_conflict use_column
 DECLARE
     moment CONSTANT timestamptz := clock_timestamp();
-    typing_at timestamptz;
-    next timestamptz;
+    -- Apps that one call looks at. Most of them have messages that are not due yet.
+    most_looks CONSTANT int := 1000;
+    next timestamptz := least(
+        (SELECT x.typing_at FROM conversations.delayed_message x WHERE x.typing_at IS NOT NULL ORDER BY x.typing_at LIMIT 1),
+        (SELECT x.next_at FROM conversations.delayed_message x ORDER BY x.next_at LIMIT 1));
+    place uuid := p_after;
+    seen record;
+    number bigint := 0;
+    is_again boolean := false;
 BEGIN
-    ids := ARRAY(SELECT x.id FROM conversations.delayed_message x WHERE x.next_at <= moment ORDER BY x.next_at, x.due_at, x.id LIMIT p_limit);
-    typing_at := (SELECT x.typing_at FROM conversations.delayed_message x WHERE x.typing_at IS NOT NULL ORDER BY x.typing_at LIMIT 1);
-    is_typing := coalesce(typing_at <= moment, false);
-    next := least(typing_at, (SELECT x.next_at FROM conversations.delayed_message x ORDER BY x.next_at, x.due_at, x.id LIMIT 1));
-    IF next IS NOT NULL THEN next_in := extract(epoch FROM greatest('0', next - moment)) * 1000000; END IF;
+    FOR look IN 1..most_looks LOOP
+        EXIT WHEN number = p_apps OR next > moment;
+        SELECT x.app_id, x.next_at INTO seen FROM conversations.delayed_message x
+        WHERE x.app_id > place ORDER BY x.app_id, x.next_at, x.due_at, x.id LIMIT 1;
+        IF NOT FOUND THEN
+            EXIT WHEN is_again;
+            is_again := true;
+            place := '00000000-0000-0000-0000-000000000000';
+            CONTINUE;
+        END IF;
+        EXIT WHEN is_again AND seen.app_id > p_after;
+        place := seen.app_id;
+        due_delayed.ids := CASE WHEN seen.next_at <= moment THEN ARRAY(
+            SELECT x.id FROM conversations.delayed_message x
+            WHERE x.app_id = place AND x.next_at <= moment ORDER BY x.app_id, x.next_at, x.due_at, x.id LIMIT p_limit) ELSE '{}' END;
+        due_delayed.is_typing := EXISTS (SELECT FROM conversations.delayed_message x WHERE x.app_id = place AND x.typing_at <= moment);
+        CONTINUE WHEN due_delayed.ids = '{}' AND NOT due_delayed.is_typing;
+        number := number + 1;
+        due_delayed.app_id := place;
+        RETURN NEXT;
+    END LOOP;
+    due_delayed.app_id := NULL;
+    due_delayed.ids := NULL;
+    due_delayed.is_typing := NULL;
+    IF next IS NOT NULL THEN due_delayed.next_in := extract(epoch FROM greatest('0', next - moment)) * 1000000; END IF;
+    RETURN NEXT;
 END
 $$;
 
@@ -156,9 +187,9 @@ BEGIN
 END
 $$;
 
--- Goes on with the typing of those who are to be shown so, at most `p_limit` of them. Actions: 'started', to be said once more; 'finished' of those whose
+-- Goes on with the typing of those of an app who are to be shown so, at most `p_limit` of them. Actions: 'started', to be said once more; 'finished' of those whose
 -- conversation is gone, or who do not take part in it any more and are no bot: their typing is over. A message that is due ends it in any case.
-CREATE OR REPLACE FUNCTION conversations.type_delayed(p_limit bigint) RETURNS TABLE (conversation_id uuid, actor text, action text)
+CREATE OR REPLACE FUNCTION conversations.type_delayed(p_app uuid, p_limit bigint) RETURNS TABLE (conversation_id uuid, actor text, action text)
 LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -167,7 +198,7 @@ BEGIN
     RETURN QUERY
     WITH due AS MATERIALIZED (
         SELECT x.id, x.app_id, x.conversation_id, x.actor FROM conversations.delayed_message x
-        WHERE x.typing_at <= moment ORDER BY x.typing_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+        WHERE x.app_id = p_app AND x.typing_at <= moment ORDER BY x.app_id, x.typing_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), judged AS MATERIALIZED (
         SELECT d.id, c.is_there AND coalesce(p.is_there, i.is_bot, false) AS may_type
         FROM due d

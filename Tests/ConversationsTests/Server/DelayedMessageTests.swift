@@ -129,6 +129,30 @@ extension StoreTests {
             }
         }
 
+        @Test("an app's messages are sent while another app has many that were due before")
+        func fair() async throws {
+            try await CallsFixture.run { calls in
+                let hostile = calls.with(app: .random())
+                let (own, other) = (try await calls.create(["ana"], by: "").id, try await hostile.create(["ana"], by: "").id)
+                try await hostile.delay(other, name: "C", milliseconds: 60_000)
+                try await hostile.execute(
+                    """
+                    INSERT INTO conversations.delayed_message (id, app_id, conversation_id, sender_name, parts, due_at, next_at)
+                    SELECT gen_random_uuid(), d.app_id, d.conversation_id, d.sender_name, d.parts, d.due_at, d.next_at
+                    FROM conversations.delayed_message d, generate_series(1, 199) WHERE d.app_id = '\(hostile.app)'
+                    """)
+                try await pass(120_000, hostile)
+                for _ in 0..<8 { try await calls.delay(own, name: "C", milliseconds: 60_000) }
+                try await pass(60_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                let sent = try calls.published.changes().filter { [own, other].contains($0.conversationID) && $0.messageCount > 0 }
+                #expect(sent.count == 208)
+                // Each sending of the other app takes about as long. Those before the last own one are eight, not all.
+                let last = try #require(sent.lastIndex { $0.conversationID == own })
+                #expect(last < 100)
+            }
+        }
+
         @Test("a conversation that is locked holds up no other, and what waits in it keeps its order")
         func locked() async throws {
             try await CallsFixture.run { calls in

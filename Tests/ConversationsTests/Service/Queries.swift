@@ -71,8 +71,8 @@ enum Queries {
                     message: SendMessage(
                         app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
                         contents: [content], waits: true), senderName: "Concierge"), delay: 1, typing: 1, limit: 1)),
-        QueryCheck(DueDelayed(limit: 1)), QueryCheck(SendDelayed(message: UUID())), QueryCheck(PutOffDelayed(message: UUID())),
-        QueryCheck(TypeDelayed(limit: 1)),
+        QueryCheck(DueDelayed(after: app, apps: 1, limit: 1)), QueryCheck(SendDelayed(message: UUID())), QueryCheck(PutOffDelayed(message: UUID())),
+        QueryCheck(TypeDelayed(app: app, limit: 1)),
         QueryCheck(
             DeleteMessage(app: app, user: user, message: message, mode: .myDevices, origin: origin, conversation: conversation)),
         QueryCheck(

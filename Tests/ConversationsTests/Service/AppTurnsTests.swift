@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import StrataModel
+import Testing
+
+@testable import Conversations
+
+@Suite("The turns of apps in a background task")
+struct AppTurnsTests {
+    private let (victim, hostile) = (AppID.random(), AppID.random())
+
+    /// Serves apps whose turns take these times.
+    /// - Returns: the time for which each was served.
+    private func serve(_ costs: [AppID: Duration], turns count: Int, _ turns: inout AppTurns) throws -> [AppID: Duration] {
+        var served: [AppID: Duration] = [:]
+        for _ in 0..<count {
+            let app = try #require(turns.next(among: costs.keys))
+            turns.charge(costs[app] ?? .zero, to: app)
+            served[app, default: .zero] += costs[app] ?? .zero
+        }
+        return served
+    }
+
+    @Test("apps whose turns take the same time alternate")
+    func alternate() {
+        var turns = AppTurns()
+        var order: [AppID] = []
+        for _ in 0..<100 {
+            guard let app = turns.next(among: [victim, hostile]) else { break }
+            turns.charge(.milliseconds(5), to: app)
+            order.append(app)
+        }
+        #expect(order.count { $0 == victim } == 50)
+        #expect(!zip(order, order.dropFirst()).contains { $0 == $1 })
+    }
+
+    @Test("an app has half of the time, however long a turn of the other takes, and the same share among more")
+    func slowTurns() throws {
+        var turns = AppTurns()
+        let served = try serve([victim: .milliseconds(2), hostile: .milliseconds(500)], turns: 3000, &turns)
+        let (own, other) = (try #require(served[victim]), try #require(served[hostile]))
+        #expect(own + .milliseconds(500) >= other)
+        turns = AppTurns()
+        var costs = Dictionary(uniqueKeysWithValues: (0..<9).map { _ in (AppID.random(), Duration.milliseconds(30)) })
+        costs[victim] = .milliseconds(1)
+        let shares = try serve(costs, turns: 3000, &turns)
+        let all = shares.values.reduce(.zero, +)
+        #expect(try #require(shares[victim]) >= all / 11)
+    }
+
+    @Test("an app that comes with new work has no claim to the time before, and gains nothing by staying away for a moment")
+    func coming() throws {
+        var turns = AppTurns()
+        _ = try serve([hostile: .seconds(1)], turns: 1000, &turns)
+        var first: [AppID] = []
+        for _ in 0..<20 {
+            let app = try #require(turns.next(among: [victim, hostile]))
+            turns.charge(.seconds(1), to: app)
+            first.append(app)
+        }
+        #expect((9...11).contains(first.count { $0 == victim }))
+        turns.charge(.seconds(100), to: hostile)
+        #expect(turns.next(among: [victim]) == victim)
+        for _ in 0..<90 {
+            #expect(turns.next(among: [hostile, victim]) == victim)
+            turns.charge(.seconds(1), to: victim)
+        }
+    }
+
+    @Test("when no app has work, nothing is remembered")
+    func idle() {
+        var turns = AppTurns()
+        turns.charge(.seconds(100), to: hostile)
+        #expect(turns.next(among: [AppID]()) == nil)
+        var order: Set<AppID> = []
+        for _ in 0..<2 {
+            guard let app = turns.next(among: [victim, hostile]) else { break }
+            turns.charge(.seconds(1), to: app)
+            order.insert(app)
+        }
+        #expect(order == [victim, hostile])
+    }
+}
