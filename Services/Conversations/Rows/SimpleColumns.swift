@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import Postgres
 import StrataModel
 
@@ -11,6 +12,15 @@ struct AnswerColumns: ColumnSet {
     init(_ names: inout ColumnNames) throws(PostgresError) {
         answer = try names.column("answer")
     }
+}
+
+/// The column of a statement that finds the apps with work for a background task.
+struct AppsColumns: ColumnSet {
+    private let apps: Column<[UUID]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { apps = try names.column("apps") }
+
+    func apps(in row: Row) throws(PostgresError) -> Set<AppID> { Set(try row[apps].map { AppID(rawValue: $0) }) }
 }
 
 /// Of a writing function that returns only its outcome.

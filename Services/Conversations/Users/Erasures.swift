@@ -10,7 +10,8 @@ import Synchronization
 
 /// Takes the parts of the messages of users who are being erased, some at a time, and tells the participants of each conversation.
 ///
-/// What is left to do is in the database. Every instance works on it, on one user at a time each; when one is killed, another goes on where it was.
+/// What is left to do is in the database. Every instance works on it, on one user at a time each; when one is killed, another goes on where it was. Apps are
+/// served in turn, see ``AppTurns``.
 final class Erasures: Service {
     private let database: Database
     private let directory: IdentityDirectory
@@ -20,11 +21,14 @@ final class Erasures: Service {
     /// Has an element when there may be something to do.
     private let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
+    private let turns = Mutex(AppTurns())
     private let erased = Counter(label: "strata_conversations_erased_messages_total")
     private let failures = Counter(label: "strata_conversations_erasure_failures_total")
 
     /// Messages in one transaction: a few milliseconds, in which other changes of the conversation wait.
     private static let batch: Int64 = 25
+    /// Apps among which one look chooses.
+    private static let appBatch: Int64 = 50
     /// Between two transactions at least. A pause is as long as the transaction before it took, so that half of the time is left to others.
     private static let pause = Duration.milliseconds(2)
 
@@ -67,14 +71,30 @@ final class Erasures: Service {
         }
     }
 
-    /// One transaction of the work.
+    /// One transaction of the work, for the app whose turn it is.
     /// - Returns: false if there is nothing to do now.
     func step(deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await database.runAlone(EraseSome(limit: Self.batch), deadline: deadline)
+        let rows = try await database.runAlone(AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
+        guard let row = rows.first else { return false }
+        var apps = try rows.columns(of: AppsWithErasures.self).apps(in: row)
+        // All of an app's users may be with other instances.
+        while let app = turns.withLock({ $0.next(among: apps) }) {
+            let start = ContinuousClock.now
+            // Also after a failure: then the other apps are next.
+            defer { turns.withLock { $0.charge(ContinuousClock.now - start, to: app) } }
+            if try await step(for: app, deadline: deadline) { return true }
+            apps.remove(app)
+        }
+        return false
+    }
+
+    /// - Returns: false if there is nothing to do for this app now.
+    private func step(for app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
+        let rows = try await database.runAlone(EraseSome(app: app, limit: Self.batch), deadline: deadline)
         let columns = try rows.columns(of: EraseSome.self)
         guard let header = rows.first, try header[columns.outcome] != "idle" else { return false }
         guard let first = rows.dropFirst().first else { return true }
-        let (app, user) = (AppID(rawValue: try first[columns.app]), UserID(trusted: try first[columns.user]))
+        let user = UserID(trusted: try first[columns.user])
         // Not as it is remembered: that may be from before.
         let identities = try await directory.full([user], in: app, deadline: deadline).mapValues(\.basic)
         var changes: [Change] = []

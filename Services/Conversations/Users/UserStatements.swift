@@ -286,8 +286,24 @@ struct UserEraseColumns: ColumnSet {
     }
 }
 
-/// Goes on with the erasure of one user.
+/// Apps with erasures that are due.
+struct AppsWithErasures: PostgresQuery {
+    /// The id behind which to look. A random one reaches every app, if there are more than fit.
+    let after: AppID
+    /// The most apps.
+    let limit: Int64
+
+    typealias Columns = AppsColumns
+
+    static let statement = Statement(
+        "user.erase_some_apps", sql: "SELECT conversations.apps_with_erasures($1, $2) AS apps", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(after.rawValue), .int8(limit)] }
+}
+
+/// Goes on with the erasure of one user of an app.
 struct EraseSome: PostgresQuery {
+    let app: AppID
     /// The most messages whose parts are taken.
     let limit: Int64
 
@@ -296,18 +312,17 @@ struct EraseSome: PostgresQuery {
     static let statement = Statement(
         "user.erase_some",
         sql: """
-            SELECT e.outcome, e.app_id, e.user_id, e.position, e.created_at, e.message_count,
+            SELECT e.outcome, e.user_id, e.position, e.created_at, e.message_count,
                 \(MessageColumns.selected(from: "e.message", prefix: "m_")), e.hidden_from
-            FROM conversations.erase_some($1::int8) e
+            FROM conversations.erase_some($1, $2::int8) e
             """)
 
-    var parameters: [Value] { [.int8(limit)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }
 
 /// Of ``EraseSome``: the first row has the outcome, the others have changes.
 struct EraseSomeColumns: ColumnSet {
     let outcome: Column<String>
-    let app: Column<UUID>
     let user: Column<String>
     let position: Column<Int64>
     let createdAt: Column<Postgres.Timestamp>
@@ -318,7 +333,6 @@ struct EraseSomeColumns: ColumnSet {
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
-        app = try names.column("app_id")
         user = try names.column("user_id")
         position = try names.column("position")
         createdAt = try names.column("created_at")

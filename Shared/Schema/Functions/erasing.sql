@@ -134,13 +134,42 @@ BEGIN
 END
 $$;
 
--- The rows (ctid) of the erasures that have been due for the longest time, at most `p_limit`.
-CREATE OR REPLACE FUNCTION conversations.due_erasures(p_limit bigint) RETURNS tid[]
+-- Apps with erasures that are due, at most `p_apps`, in the order of their ids behind `p_after`, and from the first app again at the end.
+CREATE OR REPLACE FUNCTION conversations.apps_with_erasures(p_after uuid, p_apps bigint) RETURNS uuid[]
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    moment CONSTANT timestamptz := clock_timestamp();
+    place uuid := p_after;
+    seen record;
+    found_apps uuid[] := '{}';
+    is_again boolean := false;
+BEGIN
+    WHILE cardinality(found_apps) < p_apps LOOP
+        SELECT x.app_id, x.not_before INTO seen FROM conversations.erasure x
+        WHERE x.app_id > place ORDER BY x.app_id, x.not_before LIMIT 1;
+        IF NOT FOUND THEN
+            EXIT WHEN is_again;
+            is_again := true;
+            place := '00000000-0000-0000-0000-000000000000';
+            CONTINUE;
+        END IF;
+        EXIT WHEN is_again AND seen.app_id > p_after;
+        place := seen.app_id;
+        IF seen.not_before <= moment THEN found_apps := found_apps || place; END IF;
+    END LOOP;
+    RETURN found_apps;
+END
+$$;
+
+-- The rows (ctid) of an app's erasures that have been due for the longest time, at most `p_limit`.
+CREATE OR REPLACE FUNCTION conversations.due_erasures(p_app uuid, p_limit bigint) RETURNS tid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     moment CONSTANT timestamptz := clock_timestamp();
 BEGIN
-    RETURN ARRAY(SELECT x.ctid FROM conversations.erasure x WHERE x.not_before <= moment ORDER BY x.not_before LIMIT p_limit);
+    RETURN ARRAY(
+        SELECT x.ctid FROM conversations.erasure x
+        WHERE x.app_id = p_app AND x.not_before <= moment ORDER BY x.app_id, x.not_before LIMIT p_limit);
 END
 $$;
 
@@ -160,9 +189,9 @@ BEGIN
 END
 $$;
 
--- Goes on with the erasure of one user: looks at some messages of one conversation, and takes the parts of at most `p_limit`. The first row has the outcome:
--- 'idle', if nothing is to be done now, or another instance does it; 'working'. The others are changes, all of one conversation.
-CREATE OR REPLACE FUNCTION conversations.erase_some(p_limit bigint)
+-- Goes on with the erasure of one user of an app: looks at some messages of one conversation, and takes the parts of at most `p_limit`. The first row has the
+-- outcome: 'idle', if nothing is to be done now, or another instance does it; 'working'. The others are changes, all of one conversation.
+CREATE OR REPLACE FUNCTION conversations.erase_some(p_app uuid, p_limit bigint)
 RETURNS TABLE (
     outcome text, app_id uuid, user_id text, conversation_id uuid, "position" bigint, created_at timestamptz, message_count bigint,
     message conversations.message_row, hidden_from text[])
@@ -184,7 +213,8 @@ DECLARE
 BEGIN
     -- Any of them, so that one user who wrote much does not hold up the others. What another instance has changed meanwhile may be due no more.
     SELECT * INTO e FROM conversations.erasure x
-    WHERE x.ctid = ANY (conversations.due_erasures(100)) AND x.not_before <= clock_timestamp() ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
+    WHERE x.ctid = ANY (conversations.due_erasures(p_app, 100)) AND x.not_before <= clock_timestamp()
+    ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
     outcome := CASE WHEN FOUND THEN 'working' ELSE 'idle' END;
     RETURN NEXT;
     IF outcome = 'idle' THEN RETURN; END IF;
@@ -261,4 +291,4 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.erase_user, conversations.erase_parts, conversations.erase_parts_of_gone, conversations.erase_late, conversations.erase_rest,
-    conversations.due_erasures, conversations.erased_until, conversations.erase_some TO strata_conversations;
+    conversations.apps_with_erasures, conversations.due_erasures, conversations.erased_until, conversations.erase_some TO strata_conversations;

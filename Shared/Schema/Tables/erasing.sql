@@ -15,7 +15,7 @@ CREATE TABLE conversations.erasure (
     ordinal         bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (app_id, user_id)
 );
-CREATE INDEX erasure_due ON conversations.erasure (not_before);
+CREATE INDEX erasure_due ON conversations.erasure (app_id, not_before);
 
 -- Conversations in which the app's own server has sent messages for a user who never took part, such as a bot. An erasure finds the messages by these rows.
 CREATE TABLE conversations.outside_sending (

@@ -138,7 +138,8 @@ enum Queries {
         QueryCheck(ShortenSessions(app: app, after: "", limit: 1)), QueryCheck(SetBadge(app: app, user: user, count: 1)),
         QueryCheck(GetBadge(app: app, user: user)),
         QueryCheck(PushNotification(app: app, users: [user], notification: "{}", overrides: "{}", badges: [nil, 1])),
-        QueryCheck(PushBadges(app: app, users: [user])), QueryCheck(EraseUser(app: app, user: user)), QueryCheck(EraseSome(limit: 1)),
+        QueryCheck(PushBadges(app: app, users: [user])), QueryCheck(EraseUser(app: app, user: user)), QueryCheck(EraseSome(app: app, limit: 1)),
+        QueryCheck(AppsWithErasures(after: app, limit: 1)),
     ]
 
     private static let maintenance: [QueryCheck] = [

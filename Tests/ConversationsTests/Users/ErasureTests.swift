@@ -123,6 +123,30 @@ extension StoreTests {
             }
         }
 
+        @Test("an app's user is erased while another app erases many who were due before")
+        func fair() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let conversation = try await calls.conversation()
+                for _ in 0..<3 { try await calls.send(conversation, by: "ana") }
+                try await calls.execute("DELETE FROM conversations.erasure")
+                try await calls.execute(
+                    """
+                    INSERT INTO conversations.erasure (app_id, user_id, requested_at, not_before)
+                    SELECT '\(AppID.random())', 'user' || n, now(), now() - interval '1 hour' FROM generate_series(1, 300) n
+                    """)
+                try await calls.erase("ana")
+                let due = "SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)' AND not_before <= now()"
+                var steps = 0
+                while try await calls.number(due) > 0, steps < 200 {
+                    #expect(try await calls.erasures.step(deadline: .soon))
+                    steps += 1
+                }
+                #expect(steps < 100)
+                try await calls.execute("DELETE FROM conversations.erasure")
+            }
+        }
+
         @Test("many messages are taken some at a time; what another instance began is gone on with, and nothing is told twice")
         func batches() async throws {
             try await CallsFixture.run { calls in
