@@ -63,6 +63,43 @@ BEGIN
 END
 $$;
 
+-- Locks a conversation that was deleted for all before a time. Each app with such conversations has the same chance, however many it has. No row: there is none,
+-- or other transactions have them.
+CREATE OR REPLACE FUNCTION conversations.lock_deleted(p_before timestamptz) RETURNS TABLE (id uuid, app_id uuid)
+LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+#variable_conflict use_column
+DECLARE
+    -- Apps among which one call chooses, in the order of their ids from a random place on.
+    most_apps CONSTANT bigint := 50;
+    start CONSTANT uuid := gen_random_uuid();
+    place uuid := start;
+    seen record;
+    apps uuid[] := '{}';
+    is_again boolean := false;
+    chosen uuid;
+BEGIN
+    WHILE cardinality(apps) < most_apps LOOP
+        SELECT c.app_id, c.deleted_at INTO seen FROM conversations.conversation c
+        WHERE c.app_id > place AND c.deleted_at IS NOT NULL ORDER BY c.app_id, c.deleted_at LIMIT 1;
+        IF NOT FOUND THEN
+            EXIT WHEN is_again;
+            is_again := true;
+            place := '00000000-0000-0000-0000-000000000000';
+            CONTINUE;
+        END IF;
+        EXIT WHEN is_again AND seen.app_id > start;
+        place := seen.app_id;
+        IF seen.deleted_at < p_before THEN apps := apps || place; END IF;
+    END LOOP;
+    FOREACH chosen IN ARRAY ARRAY(SELECT a.id FROM unnest(apps) a(id) ORDER BY random()) LOOP
+        RETURN QUERY
+        SELECT c.id, c.app_id FROM conversations.conversation c
+        WHERE c.app_id = chosen AND c.deleted_at < p_before ORDER BY c.app_id, c.deleted_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+        EXIT WHEN FOUND;
+    END LOOP;
+END
+$$;
+
 -- Removes some of a conversation that was deleted for all longer than `keep` ago: in the end nothing is left but its row, so that its id stays taken. The
 -- messages go first, then the participants, each in one transaction with their entry of it, and with the follows that keep whom they met in it.
 --
@@ -78,7 +115,7 @@ DECLARE
     removed bigint;
     total bigint;
 BEGIN
-    SELECT c.id, c.app_id INTO gone FROM conversations.conversation c WHERE c.deleted_at < before LIMIT 1 FOR UPDATE SKIP LOCKED;
+    SELECT c.id, c.app_id INTO gone FROM conversations.lock_deleted(before) c;
     IF NOT FOUND THEN RETURN 0; END IF;
     DELETE FROM conversations.message m WHERE m.conversation_id = gone.id AND m.ordinal = ANY (ARRAY(
         SELECT x.ordinal FROM conversations.message x WHERE x.conversation_id = gone.id LIMIT p_limit));
@@ -129,4 +166,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.maintain_partitions, conversations.sweep, conversations.sweep_deleted, conversations.forget_participants TO strata_conversations;
+    conversations.maintain_partitions, conversations.sweep, conversations.lock_deleted, conversations.sweep_deleted,
+    conversations.forget_participants TO strata_conversations;

@@ -31,7 +31,7 @@ CREATE TABLE conversations.conversation (
     -- indexes pay nothing.
     is_indexed       boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 40);
-CREATE INDEX conversation_deleted ON conversations.conversation (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX conversation_deleted ON conversations.conversation (app_id, deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- The distinct conversation of a set of participants: the key on which two racing creates meet.
 CREATE TABLE conversations.distinct_set (

@@ -72,6 +72,29 @@ import Testing
         }
     }
 
+    @Test("a deleted conversation of an app is removed while another app has many that were deleted before")
+    func fair() async throws {
+        try await ServiceFixture.run { service in
+            let id = UUID()
+            try await service.execute(
+                """
+                INSERT INTO conversations.conversation (
+                    id, app_id, created_at, created_by, is_distinct, position, last_change_at, deleted_position, deleted_at)
+                SELECT gen_random_uuid(), '\(UUID())', now(), 'ana', false, 1, now(), 1, now() - interval '60 days' FROM generate_series(1, 300)
+                UNION ALL SELECT '\(id)', '\(UUID())', now(), 'ana', false, 1, now(), 1, now() - interval '40 days'
+                -- These are not due.
+                UNION ALL SELECT gen_random_uuid(), gen_random_uuid(), now(), 'ana', false, 1, now(), 1, now() FROM generate_series(1, 100);
+                """)
+            var calls = 0
+            while try await service.number("SELECT count(*) FROM conversations.conversation WHERE id = '\(id)' AND deleted_at IS NOT NULL") > 0 {
+                #expect(try await service.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0)
+                calls += 1
+            }
+            // Two on average.
+            #expect(calls < 50)
+        }
+    }
+
     @Test("many who were in a conversation that was deleted are forgotten a few at a time, and those who met there follow each other all the while")
     func manyParticipants() async throws {
         try await ServiceFixture.run { service in
