@@ -5,12 +5,14 @@ import Metrics
 import Postgres
 import ServiceLifecycle
 import StrataModel
+import Synchronization
 
 /// Builds the indexes of metadata that apps have named, and removes those that they took back, in short transactions that each note how far they came. So any
-/// instance can be killed at any moment, and another one goes on.
-struct IndexBuilder: Service {
+/// instance can be killed at any moment, and another one goes on. Apps are served in turn, see ``AppTurns``.
+final class IndexBuilder: Service {
     private let database: Database
     private let logger: Logger
+    private let turns = Mutex(AppTurns())
     private let failures = Counter(label: "strata_conversations_index_failures_total")
     private let lookedAt = Counter(label: "strata_conversations_indexed_total")
 
@@ -52,10 +54,28 @@ struct IndexBuilder: Service {
         }
     }
 
-    /// One batch.
+    /// One batch, of the app whose turn it is.
     /// - Returns: how many conversations or entries it came to; 0: nothing can be done at the moment; nil: no index waits.
     func step(batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
-        let rows = try await database.runAlone(BuildIndexes(limit: batch), deadline: deadline)
+        let rows = try await database.runAlone(AppsWithUnfinishedIndexes(), deadline: deadline)
+        guard let row = rows.first else { return nil }
+        var apps: Set<AppID>
+        do { apps = try rows.columns(of: AppsWithUnfinishedIndexes.self).apps(in: row) } catch { throw Failure(reading: error) }
+        var canWork: Int64?
+        while let app = turns.withLock({ $0.next(among: apps) }) {
+            let start = ContinuousClock.now
+            defer { turns.withLock { $0.charge(ContinuousClock.now - start, to: app) } }
+            let done = try await step(for: app, batch: batch, deadline: deadline)
+            if let done, done > 0 { return done }
+            canWork = done ?? canWork
+            apps.remove(app)
+        }
+        return canWork
+    }
+
+    /// - Returns: what the batch came to for this app, as for all.
+    private func step(for app: AppID, batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
+        let rows = try await database.runAlone(BuildIndexes(app: app, limit: batch), deadline: deadline)
         guard let row = rows.first else { return nil }
         do {
             let done = try row[optional: rows.columns(of: BuildIndexes.self).lookedAt]

@@ -81,6 +81,10 @@ struct IndexHandler: CallHandler {
         if outcome == "too_many" {
             throw Failure.invalid("property", reason: "cannot be indexed: the app has \(MetadataIndex.most) indexes, which is the most")
         }
+        if outcome == "removing" {
+            throw Failure.invalid(
+                "property", reason: "cannot be indexed now: \(MetadataIndex.most) indexes of the app are still being removed. Try again later")
+        }
         guard let index else { throw Failure.invalidApp }
         return .with {
             $0.index = ProtoMetadataIndex(index)

@@ -89,16 +89,26 @@ struct RemoveIndex: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(path.dotted)] }
 }
 
-/// Goes on with an index that is being built or removed.
+/// Apps with indexes that are being built or removed.
+struct AppsWithUnfinishedIndexes: PostgresQuery {
+    typealias Columns = AppsColumns
+
+    static let statement = Statement("index.build_apps", sql: "SELECT metadata.apps_with_unfinished_indexes() AS apps", isIdempotent: true)
+
+    var parameters: [Value] { [] }
+}
+
+/// Goes on with an index of an app that is being built or removed.
 struct BuildIndexes: PostgresQuery {
+    let app: AppID
     /// Conversations or entries to look at.
     let limit: Int64
 
     typealias Columns = IndexBuildColumns
 
-    static let statement = Statement("index.build", sql: "SELECT metadata.build_indexes($1) AS looked_at", isIdempotent: true)
+    static let statement = Statement("index.build", sql: "SELECT metadata.build_indexes($1, $2) AS looked_at", isIdempotent: true)
 
-    var parameters: [Value] { [.int8(limit)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }
 
 /// A key path that an app has named.

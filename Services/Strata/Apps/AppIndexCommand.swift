@@ -47,6 +47,9 @@ struct AppIndexAddCommand: AsyncParsableCommand {
             throw CommandFailure(
                 .usage, "The app has \(MetadataIndex.most) indexes, which is the most. \(OwnCommand.name) app index remove removes one.")
         }
+        if outcome == "removing" {
+            throw CommandFailure(.temporary, "\(MetadataIndex.most) indexes of the app are still being removed. The same command will work later.")
+        }
         guard let index else { throw target.noSuchApp(app) }
         let row = AppIndexRow(index)
         if json { return try Console.standard.say(json: row) }

@@ -12,7 +12,7 @@ extension AppStore {
         let readyAt: Date?
     }
 
-    /// - Returns: `created`, `found`, `too_many` or `no_app`; and the index, if there is one.
+    /// - Returns: `created`, `found`, `too_many`, `removing` or `no_app`; and the index, if there is one.
     func addIndex(_ path: String, to app: UUID) async throws -> (outcome: String, index: Index?) {
         let rows = try await query(AddAppIndex(app: app, path: path, most: Int64(MetadataIndex.most)))
         guard let row = rows.first else { return ("no_app", nil) }

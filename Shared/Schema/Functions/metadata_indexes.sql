@@ -138,9 +138,17 @@ BEGIN
 END
 $$;
 
--- Goes on with one index that is being built or removed. `looked_at`: how many conversations or entries it came to in this transaction; 0: nothing is to be done
--- at the moment, NULL: and no index waits. Several may work at once, each on an index of its own.
-CREATE OR REPLACE FUNCTION metadata.build_indexes(p_limit bigint) RETURNS bigint
+-- The apps with indexes that are being built or removed.
+CREATE OR REPLACE FUNCTION metadata.apps_with_unfinished_indexes() RETURNS uuid[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    RETURN ARRAY(SELECT DISTINCT i.app_id FROM metadata.index_path i WHERE i.ready_at IS NULL OR i.removed_at IS NOT NULL);
+END
+$$;
+
+-- Goes on with one index of an app that is being built or removed. `looked_at`: how many conversations or entries it came to in this transaction; 0: nothing is
+-- to be done at the moment, NULL: and no index waits. Several may work at once, each on an index of its own.
+CREATE OR REPLACE FUNCTION metadata.build_indexes(p_app uuid, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     i metadata.index_path;
@@ -149,7 +157,7 @@ DECLARE
     worked bigint;
 BEGIN
     -- One that must wait for its fence is taken only if there is no other. Among the others chance decides: one that cannot be built holds up none.
-    SELECT x.* INTO i FROM metadata.index_path x WHERE x.ready_at IS NULL OR x.removed_at IS NOT NULL
+    SELECT x.* INTO i FROM metadata.index_path x WHERE x.app_id = p_app AND (x.ready_at IS NULL OR x.removed_at IS NOT NULL)
     ORDER BY coalesce(x.fence >= oldest AND x.fence < pg_snapshot_xmax(pg_current_snapshot()), false), random() LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN NULL; END IF;
     -- Writers that did not see the index, or its removal, had their numbers before this transaction gets its own, now that it has seen it. (A greater number is
@@ -239,7 +247,8 @@ LANGUAGE sql STABLE SECURITY DEFINER ROWS 16 SET search_path = pg_catalog, pg_te
     FROM metadata.index_path i WHERE i.app_id = p_app AND i.removed_at IS NULL ORDER BY i.path
 $$;
 
--- Names a key path. Outcomes: 'created'; 'found', if the app has named it; 'too_many', if it has named `p_most` others; 'no_app', also one that is being deleted.
+-- Names a key path. Outcomes: 'created'; 'found', if the app has named it; 'too_many', if it has named `p_most` others; 'removing', if as many that it has taken
+-- back still have their entries removed; 'no_app', also one that is being deleted.
 CREATE OR REPLACE FUNCTION metadata.add_index(p_app uuid, p_path text, p_most bigint)
 RETURNS TABLE (outcome text, path text, state text, created_at timestamptz, ready_at timestamptz)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
@@ -253,6 +262,8 @@ BEGIN
         outcome := 'found';
     ELSIF (SELECT count(*) FROM metadata.indexes_of(p_app)) >= p_most THEN
         outcome := 'too_many';
+    ELSIF (SELECT count(*) FROM metadata.index_path i WHERE i.app_id = p_app AND i.removed_at IS NOT NULL) >= p_most THEN
+        outcome := 'removing';
     ELSE
         INSERT INTO metadata.index_path (app_id, path) VALUES (p_app, p_path);
         outcome := 'created';
@@ -344,7 +355,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    metadata.index_users, metadata.build_indexes, metadata.indexes_of, metadata.add_index, metadata.remove_index, metadata.find_conversations
-    TO strata_conversations;
+    metadata.index_users, metadata.apps_with_unfinished_indexes, metadata.build_indexes, metadata.indexes_of, metadata.add_index,
+    metadata.remove_index, metadata.find_conversations TO strata_conversations;
 
 GRANT EXECUTE ON FUNCTION metadata.index_leaves, metadata.count_index_entries TO strata_metadata;

@@ -18,6 +18,8 @@ CREATE TABLE metadata.index_path (
     PRIMARY KEY (app_id, path_id)
 );
 CREATE UNIQUE INDEX index_path_of ON metadata.index_path (app_id, path) WHERE removed_at IS NULL;
+-- Indexes that are being built or removed.
+CREATE INDEX index_path_unfinished ON metadata.index_path (app_id) WHERE ready_at IS NULL OR removed_at IS NOT NULL;
 
 -- The value of a conversation at an indexed path: for the app, and for each present and former participant. A former participant keeps the value from when
 -- the user left. Conversations without a value have no row.

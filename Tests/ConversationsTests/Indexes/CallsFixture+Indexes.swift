@@ -30,11 +30,8 @@ extension CallsFixture {
         try await call(IndexAPI.list, .with { $0.appID = Data(app) }).indexes.map { MetadataIndex($0) }
     }
 
-    /// One batch of an instance of its own.
     @discardableResult
-    func buildIndexes(batch: Int64 = 1000) async throws -> Int64? {
-        try await IndexBuilder(database: database, logger: ServiceFixture.quietLogger).step(batch: batch, deadline: .soon)
-    }
+    func buildIndexes(batch: Int64 = 1000) async throws -> Int64? { try await indexBuilder.step(batch: batch, deadline: .soon) }
 
     /// Adds an index, and builds it. Indexes of other tests are built, too.
     func index(_ path: String) async throws {

@@ -152,6 +152,47 @@ extension StoreTests {
             }
         }
 
+        @Test("an app's index is built while another app builds and removes as many as it can")
+        func fair() async throws {
+            try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
+                let hostile = calls.with(app: .random())
+                for calls in [calls, hostile] {
+                    try await calls.register()
+                    for _ in 0..<10 { _ = try await calls.conversation(metadata: ["k0": "1"]) }
+                }
+                for number in 1..<MetadataIndex.most {
+                    try await hostile.addIndex("k\(number)")
+                    try await hostile.removeIndex("k\(number)")
+                }
+                for number in 0..<MetadataIndex.most { try await hostile.addIndex("k\(number)") }
+                try await calls.addIndex("k0")
+                var steps = 0
+                while try await calls.indexes()[0].readyAt == nil, steps < 1000 {
+                    if try await calls.buildIndexes(batch: 1) ?? 0 > 0 { steps += 1 }
+                }
+                // Alone it takes 21.
+                #expect(steps < 100)
+            }
+        }
+
+        @Test("an app that names and removes paths in a loop is refused until entries of removed ones have gone")
+        func loop() async throws {
+            try await run { calls in
+                for number in 0..<MetadataIndex.most {
+                    try await calls.addIndex("k\(number)")
+                    try await calls.removeIndex("k\(number)")
+                }
+                let refused = try await calls.refusal { try await calls.addIndex("one-more") }
+                #expect(refused?.code == .invalidProperty && refused?.detail == .property("property"))
+                #expect(refused?.message.contains("being removed") == true)
+                #expect(try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)'") == Int64(MetadataIndex.most))
+                try await calls.eventually {
+                    try await calls.buildIndexes()
+                    return try await calls.refusal { try await calls.addIndex("one-more") } == nil
+                }
+            }
+        }
+
         @Test("an app can name sixteen paths; one that is taken back is refused at once, and can be named anew")
         func most() async throws {
             try await run { calls in

@@ -154,7 +154,8 @@ enum Queries {
                 app: app, user: user, condition: MetadataCondition(path: MetadataPath(trusted: "status"), test: .equals("open")), pageSize: 1,
                 from: conversation)),
         QueryCheck(ListIndexes(app: app)), QueryCheck(AddIndex(app: app, path: MetadataPath(trusted: "status"), most: 1)),
-        QueryCheck(RemoveIndex(app: app, path: MetadataPath(trusted: "status"))), QueryCheck(BuildIndexes(limit: 1)),
+        QueryCheck(RemoveIndex(app: app, path: MetadataPath(trusted: "status"))), QueryCheck(AppsWithUnfinishedIndexes()),
+        QueryCheck(BuildIndexes(app: app, limit: 1)),
     ]
 
     static let all = conversations + messages + synchronization + people + users + maintenance + indexes

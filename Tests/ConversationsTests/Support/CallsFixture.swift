@@ -24,6 +24,7 @@ struct CallsFixture: Sendable {
     let router: CallRouter
     /// What takes the parts of the messages of users who are being erased, a step at a time.
     let erasures: Erasures
+    let indexBuilder: IndexBuilder
     /// Another instance of the service, with connections of its own: within one instance writes of one conversation never meet in the database.
     let second: CallRouter
     /// The same instance, when none of its publications arrive.
@@ -86,6 +87,7 @@ struct CallsFixture: Sendable {
             app: .random(), database: database,
             router: router(database, publisher, logger),
             erasures: Erasures(database: database, directory: IdentityDirectory(database: database), publisher: publisher, logger: logger),
+            indexBuilder: IndexBuilder(database: database, logger: logger),
             second: router(other, publisher, logger),
             unheard: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder,
             onlyLarge: router(
@@ -116,9 +118,8 @@ struct CallsFixture: Sendable {
 
     private func changed(app: AppID? = nil, router: CallRouter? = nil) -> CallsFixture {
         CallsFixture(
-            app: app ?? self.app, database: database, router: router ?? self.router, erasures: erasures, second: second, unheard: unheard,
-            published: published,
-            onlyLarge: onlyLarge, admin: admin, keeper: keeper)
+            app: app ?? self.app, database: database, router: router ?? self.router, erasures: erasures, indexBuilder: indexBuilder,
+            second: second, unheard: unheard, published: published, onlyLarge: onlyLarge, admin: admin, keeper: keeper)
     }
 
     /// The same service for another application.
