@@ -17,12 +17,12 @@ struct CreateQueueTests {
         let data = JSONValue.object([JSONValue.Member("parts", value: .array([]))] + (ordered.map { [JSONValue.Member("ordered", value: $0)] } ?? []))
         return SocketRequest(
             number: number,
-            packet: .init(id: "r\(number)", method: "Message.create", objectID: "layer:///conversations/\(conversation.rawValue)", data: data))
+            packet: .init(id: "r\(number)", method: "Message.create", objectID: "layer:///conversations/\(conversation.rawValue)", outline: data))
     }
 
     private func conversation(_ number: UInt64, _ id: ConversationID? = here) -> SocketRequest {
         let id = id.map { [JSONValue.Member("id", value: .string("layer:///conversations/\($0.rawValue)"))] } ?? []
-        return SocketRequest(number: number, packet: .init(id: "r\(number)", method: "Conversation.create", data: .object(id)))
+        return SocketRequest(number: number, packet: .init(id: "r\(number)", method: "Conversation.create", outline: .object(id)))
     }
 
     /// What becomes of the creates that wait: "5" is carried out, "5-" is refused since another one failed, "5!" for another reason. Those named fail.

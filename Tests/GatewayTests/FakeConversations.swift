@@ -45,7 +45,10 @@ final class FakeConversations: Sendable {
     private static let secret = String(repeating: "x", count: 32)
 
     /// Runs the service while `body` runs, with a harness whose gateway calls it.
-    static func run(_ body: (GatewayHarness, FakeConversations) async throws -> Void) async throws {
+    /// - Parameter change: makes other settings than there are by default.
+    static func run(
+        settings change: (inout GatewaySettings) -> Void = { _ in }, _ body: (GatewayHarness, FakeConversations) async throws -> Void
+    ) async throws {
         let fake = FakeConversations()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let router = fake.router(logger)
@@ -61,7 +64,7 @@ final class FakeConversations: Sendable {
                 eventLoopGroup: loops, logger: logger)
             tasks.addTask { try await client.run() }
             while !client.isAvailable { try await Task.sleep(for: .milliseconds(5)) }
-            try await body(try await GatewayHarness(conversations: client, metadata: client, presence: client), fake)
+            try await body(try await GatewayHarness(conversations: client, metadata: client, presence: client, settings: change), fake)
             tasks.cancelAll()
             while let result = await tasks.nextResult() { _ = result }
         }

@@ -119,7 +119,7 @@ final class GatewayHarness: Sendable {
         let socket = try await onLoop { harness in
             let socket = Socket(session: session, version: .v3, home: harness.home)
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
-            try channel.pipeline.syncOperations.addHandler(socket)
+            try SocketUpgrade.add(socket, to: channel, limits: ConnectionLimits())
             return socket
         }
         return TestSocket(socket: socket, channel: channel)
@@ -177,6 +177,12 @@ struct TestSocket: Sendable {
     /// Asks for a replay from a time of the fixture.
     func askForReplay(_ id: String = "r1") async throws {
         try await ask("Event.replay", id, data: #"{"from_timestamp":"2027-01-15T08:00:00.000Z"}"#)
+    }
+
+    /// Bytes come from the client.
+    func receive(_ bytes: ByteBuffer) async throws {
+        try await channel.writeInbound(bytes)
+        await channel.testingEventLoop.run()
     }
 
     /// The packets that have left since the last call.

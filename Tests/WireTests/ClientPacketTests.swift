@@ -13,12 +13,31 @@ struct ClientPacketTests {
             #"{"type":"request","body":{"method":"Message.create","object_id":"layer:///conversations/\#(conversationUUID)","data":{"a":1},"request_id":"r4","x":0},"y":0}"#
         )
         guard case .request(let request) = full else { return #expect(Bool(false), "not a request") }
-        #expect(request == .init(id: "r4", method: "Message.create", objectID: "layer:///conversations/\(conversationUUID)", data: json(#"{"a":1}"#)))
+        #expect(request.id == "r4" && request.method == "Message.create" && request.objectID == "layer:///conversations/\(conversationUUID)")
+        #expect(request.outline == .object([]))
         #expect(try request.conversationID() == conversationID)
         for text in [
             #"{"type":"request","body":{"method":"Counter.read","request_id":"r1"}}"#,
             #"{"body":{"request_id":"r1","method":"Counter.read","object_id":null,"data":null},"type":"request"}"#,
         ] { #expect(try parse(text) == .request(.init(id: "r1", method: "Counter.read"))) }
+    }
+
+    @Test("a request holds what decides its place among others; the rest of its data is parsed from its frame")
+    func outline() throws {
+        let text = #"{"type":"request","body":{"method":"Message.create","request_id":"r","data":{"id":"x","parts":[{"body":"y"}],"ordered":true}}}"#
+        guard case .request(let request) = try parse(text) else {
+            Issue.record("not a request")
+            return
+        }
+        #expect(request.outline == json(#"{"id":"x","ordered":true}"#))
+        #expect(request.parsedBytes >= 500)
+        #expect(try ClientPacket.data(in: ByteBuffer(string: text)) == json(#"{"id":"x","parts":[{"body":"y"}],"ordered":true}"#))
+        guard case .request(let empty) = try parse(#"{"type":"request","body":{"method":"m","request_id":"r"}}"#) else {
+            Issue.record("not a request")
+            return
+        }
+        #expect(empty.outline == .null)
+        #expect(try ClientPacket.data(in: ByteBuffer(string: #"{"type":"request","body":{}}"#)) == .null)
     }
 
     @Test("a request about a conversation needs its id")

@@ -17,6 +17,7 @@ struct FuzzTests {
     private func readEverything(_ bytes: [UInt8]) -> Bool {
         let buffer = ByteBuffer(bytes: bytes)
         _ = try? ClientPacket(parsing: buffer)
+        guard checksAlike(buffer) else { return false }
         guard let json = try? JSONReader.parse(buffer) else { return false }
         _ = try? CreateConversationBody(json)
         _ = try? SendMessageBody(json, version: .v3)
@@ -33,6 +34,20 @@ struct FuzzTests {
         writer.value(json)
         return (try? JSONReader.parse(writer.buffer)) == json
     }
+
+    /// Checking without building finds the same error at the same place.
+    private func checksAlike(_ buffer: ByteBuffer) -> Bool {
+        let outlined = Result { () throws(JSONError) in _ = try JSONReader.outline(buffer, keeping: Self.outline) }
+        let skipped = Result { () throws(JSONError) in _ = try JSONReader.parsedBytes(of: buffer) }
+        let parsed = Result { () throws(JSONError) in _ = try JSONReader.parse(buffer) }
+        let isAlike = [outlined, skipped].allSatisfy { $0.failed == parsed.failed }
+        #expect(isAlike, "\(String(buffer: buffer))")
+        return isAlike
+    }
+
+    private static let outline = JSONOutline([
+        ("type", nil), ("body", JSONOutline([("request_id", nil), ("data", JSONOutline([("id", nil)]))])), ("metadata", nil), ("id", nil),
+    ])
 
     @Test("mutations of good requests")
     func mutations() {
@@ -100,4 +115,8 @@ struct FuzzTests {
             _ = try? ConversationDeletionQuery { ["mode": "my_devices", "position": text][$0] }
         }
     }
+}
+
+extension Result where Failure == JSONError {
+    fileprivate var failed: JSONError? { if case .failure(let error) = self { error } else { nil } }
 }

@@ -14,7 +14,7 @@ struct FileContentStore: ContentStore {
     /// Where files are while they are being written.
     private var incoming: String { directory + "/incoming" }
     /// Bytes that are collected before they are written.
-    private static let writeBytes = 256 * 1024
+    static let writeBytes = 256 * 1024
     /// Bytes that may be written and not be on the disk yet, so that the end of a large upload does not take for ever.
     private static let unsyncedBytes = 64 << 20
     /// Seconds without a write after which a file has been abandoned.

@@ -6,14 +6,14 @@ import Logging
 struct GatewayLimits: Sendable {
     let limiter: RateLimiter
     let clients: ClientConnections
-    let bodies: BodyBudget
+    let input: InputBudget
     let answers: AnswerBudget
     let longAnswers: LongAnswers
 
     init(_ settings: GatewaySettings, logger: Logger) {
         limiter = RateLimiter(settings.load.rates)
         clients = ClientConnections(settings.load.connections, logger: logger)
-        bodies = BodyBudget(limit: settings.load.requestBytes)
+        input = InputBudget(limit: settings.load.requestBytes)
         answers = AnswerBudget(limit: settings.load.answerBytes)
         longAnswers = LongAnswers(limit: settings.load.longAnswers)
     }
@@ -22,7 +22,7 @@ struct GatewayLimits: Sendable {
 extension GatewayServices {
     var limiter: RateLimiter { limits.limiter }
     var clients: ClientConnections { limits.clients }
-    var bodies: BodyBudget { limits.bodies }
+    var input: InputBudget { limits.input }
     var answers: AnswerBudget { limits.answers }
     var longAnswers: LongAnswers { limits.longAnswers }
 }

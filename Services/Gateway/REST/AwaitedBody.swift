@@ -27,6 +27,38 @@ struct AwaitedBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), channel: channel) }
 }
 
+/// A body that goes to the content store as it comes. Its last ``FileContentStore/writeBytes`` count as input: they are collected before they are written.
+struct StreamedBody: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    let body: HummingbirdCore.RequestBody
+    let channel: any Channel
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var base: HummingbirdCore.RequestBody.AsyncIterator
+        let channel: any Channel
+        private var held = 0
+
+        init(base: HummingbirdCore.RequestBody.AsyncIterator, channel: any Channel) {
+            self.base = base
+            self.channel = channel
+        }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async throws -> ByteBuffer? {
+            let written = held - FileContentStore.writeBytes
+            if written > 0 {
+                channel.triggerUserOutboundEvent(RequestGuard.BodyTaken(bytes: written), promise: nil)
+                held -= written
+            }
+            let part = try await base.next(isolation: actor)
+            held += part?.readableBytes ?? 0
+            return part
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), channel: channel) }
+}
+
 extension Request {
     /// The same, with a body that asks for itself if the client waits for that.
     func awaited(on channel: any Channel) -> Request {

@@ -185,7 +185,8 @@ private struct UploadRequest: RESTRequest {
         if let length = request.headers[.contentLength], Int(length) != upload.size {
             throw ContentStoreError.wrongLength.failure(logger: context.logger)
         }
-        (self.content, self.upload, body) = (content, upload, request.body)
+        (self.content, self.upload) = (content, upload)
+        body = HummingbirdCore.RequestBody(asyncSequence: StreamedBody(body: request.body, channel: context.channel))
     }
 }
 

@@ -30,8 +30,8 @@ struct RESTContext: RequestContext {
     var answer: AnswerBudget.Lease?
     /// Whose turn it is, since ``AnswerLimitMiddleware``.
     var longAnswers: LongAnswers?
-    /// What its body holds, since ``BodyLimitMiddleware``; nil: it is a `GET`.
-    var body: BodyBudget.Lease?
+    /// The memory that its parsed body takes, since ``InputLimitMiddleware``; nil: it is a `GET`.
+    var input: InputBudget.Share?
     /// The name that the client gave what it changes, as ``NamedChangeMiddleware`` found it.
     var mutation: Mutation?
 

@@ -19,8 +19,8 @@ import StrataWire
 /// 9. where it needs a session, ``SessionMiddleware``, whose lookup knows the version that a refusal is written in; below `/apps`, where apps' own
 ///    servers ask, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and ``OnBehalfMiddleware`` or ``SystemRendererMiddleware`` in place of 8 and 9;
 /// 10. ``AnswerLimitMiddleware``, which makes the user wait for their turn: it has to know who that is;
-/// 11. ``BodyLimitMiddleware``;
-/// 12. where it needs a session, ``NamedChangeMiddleware``, which reads the body and so needs room for it;
+/// 11. ``InputLimitMiddleware``;
+/// 12. where it needs a session, ``NamedChangeMiddleware``, which reads the body;
 /// 13. the route's ``RESTRequest``, and its handler.
 ///
 /// ``RESTRoutes`` puts 2 to 12 together. Paths that nothing is served under go through 2 to 7.

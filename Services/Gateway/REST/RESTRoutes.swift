@@ -69,14 +69,14 @@ final class RESTRoutes {
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeOpenRoutes: some RouterMiddleware<RESTContext> {
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
-        BodyLimitMiddleware(bodies: services.bodies)
+        InputLimitMiddleware(input: services.input, limiter: services.limiter)
     }
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeVersionedRoutes: some RouterMiddleware<RESTContext> {
         VersionMiddleware(errors: errors)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
-        BodyLimitMiddleware(bodies: services.bodies)
+        InputLimitMiddleware(input: services.input, limiter: services.limiter)
     }
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
@@ -84,7 +84,7 @@ final class RESTRoutes {
         VersionMiddleware(errors: errors)
         SessionMiddleware(sessions: services.sessions, errors: errors)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
-        BodyLimitMiddleware(bodies: services.bodies)
+        InputLimitMiddleware(input: services.input, limiter: services.limiter)
         NamedChangeMiddleware(errors: errors)
     }
 
@@ -101,7 +101,7 @@ final class RESTRoutes {
         ServerVersionMiddleware(errors: errors)
         SystemRendererMiddleware(renderer: services.renderer)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
-        BodyLimitMiddleware(bodies: services.bodies)
+        InputLimitMiddleware(input: services.input, limiter: services.limiter)
         NamedChangeMiddleware(errors: errors)
     }
 
@@ -111,7 +111,7 @@ final class RESTRoutes {
         ServerVersionMiddleware(errors: errors)
         OnBehalfMiddleware(services: services, errors: errors)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
-        BodyLimitMiddleware(bodies: services.bodies)
+        InputLimitMiddleware(input: services.input, limiter: services.limiter)
         NamedChangeMiddleware(errors: errors)
     }
 

@@ -36,6 +36,18 @@ extension Request {
     func json(_ context: RESTContext) async throws(Failure) -> JSONValue {
         let body = try await collectedBody(context)
         guard body.readableBytes > 0 else { throw Failure(.invalidRequest, "The request needs a body.") }
+        return try Self.parsed(body, context)
+    }
+
+    /// Parses a body, after reserving what that takes until the request is answered.
+    private static func parsed(_ body: ByteBuffer, _ context: RESTContext) throws(Failure) -> JSONValue {
+        let parsedBytes: Int
+        do throws(JSONError) {
+            parsedBytes = try JSONReader.parsedBytes(of: body)
+        } catch {
+            throw error.failure
+        }
+        guard context.input?.reserve(parsedBytes) ?? true else { throw .unavailable }
         return try JSONReader.body(body)
     }
 
@@ -47,19 +59,16 @@ extension Request {
     /// - Returns: nil if there is no body.
     func optionalObject(_ context: RESTContext) async throws(Failure) -> JSONValue? {
         let body = try await collectedBody(context)
-        return body.readableBytes == 0 ? nil : Self.object(try JSONReader.body(body), from: context.sender)
+        return body.readableBytes == 0 ? nil : Self.object(try Self.parsed(body, context), from: context.sender)
     }
 
     private static func object(_ json: JSONValue, from sender: RequestSender) -> JSONValue {
         sender != .client && json == .array([]) ? .object([]) : json
     }
 
-    /// The whole body, for which there has to be room.
+    /// Collects the whole body.
     func collectedBody(_ context: RESTContext) async throws(Failure) -> ByteBuffer {
         try RequestBody.check(headers)
-        // In pieces, without a length, it may become as long as any; with neither there is none.
-        let length = headers[.contentLength].flatMap { Int($0) } ?? (headers[.transferEncoding] == nil ? 0 : RequestBody.bytes)
-        guard context.body?.takeBody(min(max(length, 0), RequestBody.bytes)) ?? true else { throw .unavailable }
         do {
             return try await body.collect(upTo: RequestBody.bytes)
         } catch is NIOTooManyBytesError {

@@ -88,6 +88,8 @@ struct RefusedRequest: Sendable {
     private let method: ByteBuffer
     /// The body of the answer to a request that took too long to come.
     let timeout: ByteBuffer
+    /// The body of the answer to a request that there is no room for.
+    let busy: ByteBuffer
 
     /// - Parameter renderer: writes the objects, once.
     init(_ renderer: Renderer) {
@@ -99,6 +101,7 @@ struct RefusedRequest: Sendable {
         host = object(.invalidRequest, message: "The request must have one Host header.")
         method = object(.methodNotAllowed, message: "There is no such method.")
         timeout = object(.requestTimeout, message: "The request took too long to arrive.")
+        busy = RESTAnswer.json { renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
     }
 
     /// Says why, as the last thing on the connection.

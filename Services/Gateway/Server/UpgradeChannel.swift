@@ -37,6 +37,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     let limits: ConnectionLimits
     let clients: ClientConnections
     let answers: AnswerBudget
+    let input: InputBudget
     let patience: ResponseGuard.Patience
     /// Whether the other end of a connection is a client, and not a proxy for many.
     let countsAddresses: Bool
@@ -49,7 +50,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         let address = countsAddresses ? RateKey(channel.remoteAddress) : nil
         if clients.opened(address) != nil { return refuse(channel) }
         channel.closeFuture.whenComplete { _ in clients.closed(address) }
-        return configure(channel, logger: logger)
+        return configure(channel, of: address, logger: logger)
     }
 
     private func refuse(_ channel: any Channel) -> EventLoopFuture<Value> {
@@ -61,7 +62,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         }
     }
 
-    private func configure(_ channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    private func configure(_ channel: any Channel, of address: RateKey?, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             let sync = channel.pipeline.syncOperations
             // What a client does not read waits here, where it is counted, and not in the kernel, which would take megabytes for each.
@@ -73,7 +74,9 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
                 upgradeConfiguration: .init(
                     upgraders: [upgrader()],
                     notUpgradingCompletionHandler: { channel in
-                        channel.eventLoop.makeCompletedFuture { try self.configurePlainHTTP(channel, firstRequest: boundGuard.value, logger: logger) }
+                        channel.eventLoop.makeCompletedFuture {
+                            try self.configurePlainHTTP(channel, of: address, firstRequest: boundGuard.value, logger: logger)
+                        }
                     }))
             // NIOAsyncChannel takes one request after the other, and handleHTTP answers parser errors.
             configuration.enablePipelining = false
@@ -95,18 +98,17 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             enableAutomaticErrorHandling: false,
             shouldUpgrade: { channel, head in upgrade.headers(for: head, on: channel) },
             upgradePipelineHandler: { channel, head in
-                channel.eventLoop.makeCompletedFuture {
-                    try upgrade.start(head: head, on: channel)
-                    return .webSocket
-                }
+                upgrade.start(head: head, on: channel).map { .webSocket }
             })
     }
 
-    private func configurePlainHTTP(_ channel: any Channel, firstRequest: FirstRequestGuard, logger: Logger) throws -> Upgraded {
+    private func configurePlainHTTP(
+        _ channel: any Channel, of address: RateKey?, firstRequest: FirstRequestGuard, logger: Logger
+    ) throws -> Upgraded {
         let sync = channel.pipeline.syncOperations
         try sync.addHandler(HTTPRules(refusals: refusals))
         try sync.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-        try sync.addHandler(RequestGuard(timeout: limits.requestTimeout, refusals: refusals))
+        try sync.addHandler(RequestGuard(time: limits.arrival, input: InputBudget.Share(input, of: address), refusals: refusals))
         try sync.addHandler(HTTPConnectionStateHandler(idleTimeout: limits.idleTimeout, logger: logger))
         let stream = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
@@ -138,9 +140,9 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
 /// Bounds of one client connection.
 struct ConnectionLimits: Sendable {
     /// A connection that has sent no complete request head by then is closed, whatever it did instead.
-    var firstRequestTimeout: TimeAmount { requestTimeout }
-    /// How long the head of the first request may take, TLS included, and how long the body of any, if it comes slowly.
-    var requestTimeout = TimeAmount.seconds(15)
+    var firstRequestTimeout: TimeAmount { arrival.timeout }
+    /// The time for the head of the first request, TLS included, for a body, and for a message of a socket.
+    var arrival = ArrivalTime(timeout: .seconds(15))
     /// Heads beyond these are refused with 431: no client of ours sends a hundredth of it.
     let heads: NIOHTTPDecoderLimitConfiguration = {
         var limits = NIOHTTPDecoderLimitConfiguration()

@@ -83,16 +83,16 @@ public final class GatewayService: StrataService {
     private static func servers(
         _ settings: GatewaySettings, rest: RESTRouter, calls: GatewayServices, loops: [SocketLoop], group: any EventLoopGroup, logger: Logger
     ) throws -> [any Service] {
-        let limits = ConnectionLimits(requestTimeout: TimeAmount(settings.load.requestTimeout))
+        let limits = ConnectionLimits(arrival: ArrivalTime(timeout: TimeAmount(settings.load.requestTimeout)))
         let upgrade = SocketUpgrade(services: calls, loops: loops, limits: limits)
         let responder = rest.responder()
-        let busy = RefusedConnection.answer(
-            RESTAnswer.json { calls.renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer())
+        let refusals = RefusedRequest(calls.renderer)
+        let busy = RefusedConnection.answer(refusals.busy)
         let plain = HTTPServerBuilder { responder in
             UpgradeChannel(
-                responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients, answers: calls.answers,
+                responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients, answers: calls.answers, input: calls.input,
                 patience: ResponseGuard.Patience(limit: TimeAmount(settings.load.stallTimeout)),
-                countsAddresses: settings.load.rates.trustedProxies == 0, refusal: busy, refusals: RefusedRequest(calls.renderer))
+                countsAddresses: settings.load.rates.trustedProxies == 0, refusal: busy, refusals: refusals)
         }
         func server(with builder: HTTPServerBuilder, port: Int) -> any Service {
             Application(

@@ -7,8 +7,8 @@ import ServiceKit
 extension GatewaySettings {
     /// What clients may use of the gateway's memory and time.
     public struct LoadLimits: Sendable {
-        /// Bytes of the bodies of all REST requests that are being read or worked on; beyond it requests are refused with `service_unavailable`.
-        /// `STRATA_REQUEST_BYTES`, 1 MB to 64 GB, default 256 MB.
+        /// The memory that input of clients takes: bodies and messages that are arriving, requests that wait, and parsed requests (``InputBudget``). Beyond it
+        /// requests are refused with `service_unavailable`, and sockets with half a message closed. `STRATA_REQUEST_BYTES`, 32 MB to 64 GB, default 256 MB.
         public var requestBytes = 256 << 20
         /// Bytes of everything on its way to clients: answers of services that are being made into answers, texts that wait for slow readers, and what
         /// connections have not sent yet. Beyond it long answers are refused with `service_unavailable`, and slow sockets closed. `STRATA_ANSWER_BYTES`,
@@ -36,7 +36,7 @@ extension GatewaySettings {
         init() {}
 
         init(_ settings: Settings) throws {
-            requestBytes = try settings.int("STRATA_REQUEST_BYTES", default: requestBytes, in: 1 << 20...1 << 36)
+            requestBytes = try settings.int("STRATA_REQUEST_BYTES", default: requestBytes, in: 32 << 20...1 << 36)
             answerBytes = try settings.int("STRATA_ANSWER_BYTES", default: answerBytes, in: 1 << 20...1 << 36)
             longAnswers = try settings.int("STRATA_LONG_ANSWERS", default: longAnswers, in: 1...1024)
             stallTimeout = try settings.duration("STRATA_STALL_TIMEOUT", default: stallTimeout, in: .seconds(1) ... .seconds(3600))

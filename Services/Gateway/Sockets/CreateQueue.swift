@@ -26,8 +26,14 @@ struct CreateQueue {
     /// One is being carried out.
     private(set) var isRunning = false
     var waiting: Int { items.count - refusedCount }
-    /// Of the frames of those that wait.
-    var bytes: Int { items.reduce(0) { if case .create(let request) = $1 { $0 + request.bytes } else { $0 } } }
+    /// Bytes of waiting frames.
+    var bytes: Int { sum(\.bytes) }
+    /// Memory of waiting frames.
+    var heldBytes: Int { sum(\.heldBytes) }
+
+    private func sum(_ count: KeyPath<SocketRequest, Int>) -> Int {
+        items.reduce(0) { if case .create(let request) = $1 { $0 + request[keyPath: count] } else { $0 } }
+    }
 
     mutating func append(_ request: SocketRequest) { items.append(.create(request)) }
 
@@ -148,7 +154,7 @@ extension SocketRequest {
     var conversation: ConversationID? {
         switch SocketMethod(rawValue: packet.method) {
         case .createMessage: packet.objectID.flatMap { ConversationID(parsing: $0) }
-        case .createConversation: if case .string(let text)? = packet.data["id"] { ConversationID(parsing: text) } else { nil }
+        case .createConversation: if case .string(let text)? = packet.outline["id"] { ConversationID(parsing: text) } else { nil }
         default: nil
         }
     }
@@ -157,7 +163,7 @@ extension SocketRequest {
     /// - Throws: ``Failure`` naming `ordered`.
     func isOrdered() throws(Failure) -> Bool {
         guard SocketMethod(rawValue: packet.method) == .createMessage else { return false }
-        switch packet.data["ordered"] {
+        switch packet.outline["ordered"] {
         case nil, .null?: return false
         case .bool(let isOrdered)?: return isOrdered
         default: throw .invalid("ordered", reason: "must be true or false")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import NIOCore
 import StrataModel
 import StrataWire
 
@@ -28,6 +29,8 @@ struct RequestQueue {
     private var bytes = 0
     /// What the metrics know of these.
     private var reportedBytes = 0
+    /// Memory of requests that ended since it was last taken.
+    private var releasedBytes = 0
     private(set) var replay: SocketRequest?
     private var typingOnItsWay = 0
     /// What the client does at its keyboard in conversations that the socket is not in yet.
@@ -48,11 +51,22 @@ struct RequestQueue {
         return bytes - reportedBytes
     }
 
+    /// Returns the memory of requests that ended since the last call. It was reserved when they came.
+    mutating func takeReleasedBytes() -> Int {
+        defer { releasedBytes = 0 }
+        return releasedBytes
+    }
+
+    private mutating func ended(_ request: SocketRequest) {
+        bytes -= request.bytes
+        releasedBytes += request.heldBytes
+    }
+
     // MARK: What comes
 
-    mutating func numbered(_ packet: ClientPacket.Request, bytes: Int = 0) -> SocketRequest {
+    mutating func numbered(_ packet: ClientPacket.Request, frame: ByteBuffer = ByteBuffer()) -> SocketRequest {
         lastNumber += 1
-        return SocketRequest(number: lastNumber, packet: packet, bytes: bytes)
+        return SocketRequest(number: lastNumber, packet: packet, frame: frame)
     }
 
     /// Whether there is room for one more. What is worked on is bounded by number and by bytes; a request alone is taken whatever its size, which that of a
@@ -80,7 +94,7 @@ struct RequestQueue {
         let step = creates.next()
         switch step {
         case .run(let request)?: answerable[request.number] = request
-        case .refuse(let request, _)?: bytes -= request.bytes
+        case .refuse(let request, _)?: ended(request)
         case nil: break
         }
         return step
@@ -89,7 +103,7 @@ struct RequestQueue {
     /// The service has answered a create.
     /// - Returns: whether the change was faster, and the client has its answer.
     mutating func serviceAnswered(create request: SocketRequest) -> Bool {
-        bytes -= request.bytes
+        ended(request)
         return answerable.removeValue(forKey: request.number) == nil
     }
 
@@ -110,7 +124,7 @@ struct RequestQueue {
 
     mutating func ended(inOrder request: SocketRequest) {
         inOrder -= 1
-        bytes -= request.bytes
+        ended(request)
     }
 
     // MARK: Replays
@@ -154,6 +168,7 @@ struct RequestQueue {
     /// The socket has closed. What is being carried out ends by itself.
     mutating func removeAll() {
         bytes -= creates.bytes
+        releasedBytes += creates.heldBytes
         creates.removeAll()
         answerable = [:]
     }

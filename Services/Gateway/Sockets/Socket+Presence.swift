@@ -58,7 +58,9 @@ extension Socket {
     }
 
     private func updatePresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
-        guard let status = try PresenceUpdateBody(request.data).status else { return .nothing }
+        try reserveParsed(request)
+        defer { releaseParsed(request) }
+        guard let status = try PresenceUpdateBody(try request.data()).status else { return .nothing }
         let word =
             switch status {
             case .auto: "auto"
@@ -76,7 +78,9 @@ extension Socket {
 
     private func syncPresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
         let (services, call) = (home.services, GatewayServices.Call(key, answers: lease))
-        let body = try PresenceSyncBody(request.data)
+        try reserveParsed(request)
+        defer { releaseParsed(request) }
+        let body = try PresenceSyncBody(try request.data())
         let blocks = try await blockedUsers(lease)
         // What changes from now on may be missing in the answer, and has to follow it.
         try? await registry.loop.submit { if self.isOpen { self.outbox.holdPresence() } }.get()

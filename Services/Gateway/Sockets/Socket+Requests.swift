@@ -28,7 +28,7 @@ extension Socket {
             clientSpoke(replaying: false)
             respond(to: SocketRequest(number: 0, packet: ClientPacket.Request(id: id, method: method)), .failure(failure))
         case .request(let request):
-            let numbered = requests.numbered(request, bytes: frame.readableBytes)
+            let numbered = requests.numbered(request, frame: frame)
             clientSpoke(replaying: SocketMethod(rawValue: request.method) == .replay)
             handle(numbered)
         }
@@ -55,21 +55,32 @@ extension Socket {
                 })
         case .replay:
             do {
-                startReplay(request, from: try ReplayBody(request.data).from)
+                startReplay(SocketRequest(number: request.number, packet: request.packet), from: try ReplayBody(request.outline).from)
             } catch {
                 replayRefused()
                 respond(to: request, .failure(error))
             }
         case .createConversation, .createMessage:
             // One after the other, in the order in which they came (docs/conformance.md §12.3).
+            guard holds(request) else { return }
             requests.append(create: request)
             reportRequests()
             startCreates()
-        case .subscribeToPresence, .unsubscribeFromPresence, .updatePresence, .syncPresence: runInOrder(presence: request, method: method)
+        case .subscribeToPresence, .unsubscribeFromPresence, .updatePresence, .syncPresence:
+            if holds(request) { runInOrder(presence: request, method: method) }
         }
     }
 
+    /// Reserves the memory of a request that is going to wait. One that there is no room for is refused.
+    private func holds(_ request: SocketRequest) -> Bool {
+        if input.reserve(request.heldBytes) { return true }
+        requests.refused(request)
+        respond(to: request, .failure(.unavailable))
+        return false
+    }
+
     func reportRequests() {
+        input.release(requests.takeReleasedBytes())
         let growth = requests.takeBytesGrowth()
         if growth != 0 { home.services.metrics.socketRequestBytes.increment(by: Double(growth)) }
     }
@@ -179,13 +190,24 @@ extension Socket {
     private func create(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
         let services = home.services
         let call = GatewayServices.Call(key, origin: Change.Origin(connection: id, request: request.number), answers: lease)
+        // What is parsed is less than this, and becomes even less; it is held until the service has answered.
+        try reserveParsed(request)
+        defer { releaseParsed(request) }
         guard SocketMethod(rawValue: request.packet.method) == .createMessage else {
-            return .conversation(try await services.create(try CreateConversationBody(request.data), for: call).view)
+            return .conversation(try await services.create(try CreateConversationBody(try request.data()), for: call).view)
         }
         let conversation = try request.packet.conversationID()
-        let body = try SendMessageBody(request.data, version: version, partsLimit: services.settings.objects.parts)
+        let body = try SendMessageBody(try request.data(), version: version, partsLimit: services.settings.objects.parts)
         return .message(try await services.send(body, to: conversation, for: call).message)
     }
+
+    /// Reserves the memory of a request whose turn has come, in addition to its frame.
+    /// - Throws: `service_unavailable` if there is no room for it.
+    func reserveParsed(_ request: SocketRequest) throws(Failure) {
+        guard input.reserve(request.packet.parsedBytes) else { throw .unavailable }
+    }
+
+    func releaseParsed(_ request: SocketRequest) { input.release(request.packet.parsedBytes) }
 
     // MARK: Typing
 

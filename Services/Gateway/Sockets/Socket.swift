@@ -15,7 +15,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Why the server closes a socket (docs/conformance.md §12.10).
     enum CloseReason {
-        case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, tooMuch, protocolError
+        case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, tooMuch, protocolError, noRoom, slowMessage
         /// Text that cannot even be answered by a failure.
         case unreadable(Failure)
 
@@ -27,9 +27,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             case .protocolAbuse: .policyViolation
             case .protocolError: .protocolError
             case .sessionEnded: WebSocketErrorCode(codeNumber: 4401)
-            case .idle: WebSocketErrorCode(codeNumber: 4408)
+            case .idle, .slowMessage: WebSocketErrorCode(codeNumber: 4408)
             // "Try again later": come back and replay.
-            case .tooSlow, .behind, .tooMuch: WebSocketErrorCode(codeNumber: 1013)
+            case .tooSlow, .behind, .tooMuch, .noRoom: WebSocketErrorCode(codeNumber: 1013)
             }
         }
 
@@ -48,6 +48,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             case .tooSlow: "The client does not read what it is sent. Connect again, and replay."
             case .behind: "The client is owed changes, and does not ask for them. Connect again, and replay."
             case .tooMuch: "There are more changes than can be sent at once. Connect again, and replay."
+            case .noRoom: "The server has no room for what the client sends. Connect again later, and replay."
+            case .slowMessage: "A message took too long to arrive. Connect again, and replay."
             }
         }
 
@@ -77,6 +79,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var isOpen: Bool { catchUps.schedule.isOpen }
 
     var outbox: Outbox
+    /// The memory that messages and requests of this socket take.
+    let input: InputBudget.Share
 
     var requests: RequestQueue
     var catchUps: SocketCatchUps
@@ -90,13 +94,15 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     /// A close frame has been sent, or the peer is gone: nothing may follow it (RFC 6455, 5.5.1).
     var isClosing: Bool { link.isClosing }
 
-    init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, home: SocketLoop) {
+    /// - Parameter address: the client's; nil if it is unknown.
+    init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, home: SocketLoop, address: RateKey? = nil) {
         self.id = id
         self.session = session
         self.version = version
         self.home = home
         let settings = home.services.settings
         requests = RequestQueue(limits: RequestQueue.Limits(requests: settings.sockets.requests, bytes: settings.sockets.requestBytes))
+        input = InputBudget.Share(home.services.input, of: address)
         outbox = Outbox(bound: settings.sockets.backlogBytes, answers: home.services.answers)
         era = home.registry.era
         frameLimit = FrameLimit(of: RateKey(tokenDigest: session.tokenDigest))
@@ -176,7 +182,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
-        case NIOWebSocketError.invalidFrameLength, is NIOWebSocketFrameAggregator.Error: close(.tooLarge)
+        case NIOWebSocketError.invalidFrameLength, is MessageAssembler.TooLarge: close(.tooLarge)
+        case IncompleteMessage.Problem.noRoom: close(.noRoom)
+        case IncompleteMessage.Problem.tooSlow: close(.slowMessage)
         case is NIOWebSocketError, is FrameRules.Broken: close(.protocolError)
         // What comes behind a frame that could not be taken is thrown away until the peer closes, or its time is over. Closed with something unread,
         // the connection would be reset, and the peer might never see the reason.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import NIOCore
 import StrataModel
 import StrataWire
 
@@ -7,11 +8,21 @@ struct SocketRequest: Sendable {
     /// Counted per socket; with the socket's id it is the origin of the changes this request causes.
     let number: UInt64
     let packet: ClientPacket.Request
-    /// Of the frame it came in.
-    var bytes = 0
+    /// The frame of a request that waits or is being worked on. It is parsed when the request's turn comes.
+    var frame = ByteBuffer()
 
-    /// What came with it; without any, an object without members, so that what is missing is named.
-    var data: JSONValue { packet.data.isNull ? .object([]) : packet.data }
+    var bytes: Int { frame.readableBytes }
+    /// The memory that the request takes while it waits.
+    var heldBytes: Int { frame.storageCapacity }
+
+    /// The members of the data that are known before it is parsed. A request without data has an object without members, so that what is missing is named.
+    var outline: JSONValue { packet.outline.isNull ? .object([]) : packet.outline }
+
+    /// Parses the data; without any it is an object without members.
+    func data() throws(Failure) -> JSONValue {
+        let data = try ClientPacket.data(in: frame)
+        return data.isNull ? .object([]) : data
+    }
 }
 
 enum SocketAnswer {

@@ -55,19 +55,36 @@ final class SocketUpgrade: Sendable {
         return true
     }
 
-    /// Puts the socket on the channel. On the channel's loop.
-    func start(head: HTTPRequestHead, on channel: any Channel) throws {
+    /// Puts the socket on the channel, with a decoder that counts what it holds in place of NIO's. On the channel's loop.
+    func start(head: HTTPRequestHead, on channel: any Channel) -> EventLoopFuture<Void> {
+        let sync = channel.pipeline.syncOperations
+        let address = services.limiter.client(channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"])
+        do {
+            return sync.removeHandler(context: try sync.context(handlerType: ByteToMessageHandler<WebSocketFrameDecoder>.self))
+                .flatMapThrowing { try self.addHandlers(to: channel, of: address) }
+        } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+    }
+
+    private func addHandlers(to channel: any Channel, of address: RateKey) throws {
         guard let accepted = accepted.take(for: channel), let home = loops[ObjectIdentifier(channel.eventLoop)] else {
             throw Failure(.internalServerError, "The connection cannot be upgraded.")
         }
         // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.
         try? channel.syncOptions?.setOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
+        let socket = Socket(session: accepted.session, version: accepted.version, home: home, address: address)
+        try Self.add(socket, to: channel, limits: limits)
+    }
+
+    /// Adds a socket behind the handlers that make messages of bytes.
+    static func add(_ socket: Socket, to channel: any Channel, limits: ConnectionLimits) throws {
+        let message = IncompleteMessage(socket.input, time: limits.arrival)
         let sync = channel.pipeline.syncOperations
+        try sync.addHandler(ByteToMessageHandler(CountedFrameDecoder(maxFrameSize: limits.frameBytes, message: message)))
         try sync.addHandler(FrameRules())
-        try sync.addHandler(
-            NIOWebSocketFrameAggregator(
-                minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 64, maxAccumulatedFrameSize: limits.frameBytes))
-        try sync.addHandler(Socket(session: accepted.session, version: accepted.version, home: home))
+        try sync.addHandler(MessageAssembler(maxBytes: limits.frameBytes, message: message))
+        try sync.addHandler(socket)
     }
 }
 

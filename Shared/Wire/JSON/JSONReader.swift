@@ -72,7 +72,7 @@ public struct JSONReader {
         return base[index]
     }
 
-    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+    mutating func value(depth: Int) throws(JSONError) -> JSONValue {
         switch try peek() {
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: "{"): return try object(depth: depth + 1)

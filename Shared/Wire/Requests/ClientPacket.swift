@@ -2,7 +2,7 @@
 public import NIOCore
 public import StrataModel
 
-/// A frame from a client, read as far as all methods have in common (docs/conformance.md §12.2, §12.3, §12.6).
+/// A frame from a client, read as far as all methods have in common (docs/conformance.md §12.2, §12.3, §12.6). It takes little memory, whatever is in the frame.
 public enum ClientPacket: Hashable, Sendable {
     case request(Request)
     /// `requestID`: the client wants a response.
@@ -21,15 +21,18 @@ public enum ClientPacket: Hashable, Sendable {
         public var method: String
         /// As the client sent it, unchecked.
         public var objectID: String?
-        /// Null if the client sent none.
-        public var data: JSONValue
+        /// Members of `data` that are needed before the request's turn: `id`, `ordered`, `action` and `from_timestamp`. Null if the client sent no data.
+        public var outline: JSONValue
+        /// The bytes that ``ClientPacket/data(in:)`` takes, estimated from above.
+        public var parsedBytes: Int
 
         /// A request of these values.
-        public init(id: String, method: String, objectID: String? = nil, data: JSONValue = .null) {
+        public init(id: String, method: String, objectID: String? = nil, outline: JSONValue = .null, parsedBytes: Int = 0) {
             self.id = id
             self.method = method
             self.objectID = objectID
-            self.data = data
+            self.outline = outline
+            self.parsedBytes = parsedBytes
         }
 
         /// The conversation the request is about.
@@ -49,17 +52,37 @@ public enum ClientPacket: Hashable, Sendable {
     /// - Throws: ``Failure`` for a frame that cannot even be answered: no JSON, an unknown type, a request without `request_id`, a signal that
     ///   is malformed and wants no response.
     public init(parsing frame: ByteBuffer) throws(Failure) {
-        let json = try JSONReader.body(frame)
-        let members = try Members(json)
+        let parsed: (value: JSONValue, parsedBytes: Int)
+        do throws(JSONError) {
+            parsed = try JSONReader.outline(frame, keeping: Self.outline)
+        } catch {
+            throw error.failure
+        }
+        let members = try Members(parsed.value)
         guard let body = members["body"], case .object = body else { throw members.invalid("body", reason: "must be an object") }
         switch try members.requiredString("type") {
-        case "request": self = try ClientPacket.request(try Members(body))
+        case "request": self = try ClientPacket.request(try Members(body), parsedBytes: parsed.parsedBytes)
         case "signal": self = try ClientPacket.signal(try Members(body))
         default: throw members.invalid("type", reason: "must be request or signal")
         }
     }
 
-    private static func request(_ body: Members) throws(Failure) -> ClientPacket {
+    /// Parses the data of a request: null if the client sent none.
+    /// - Parameter frame: the frame of the request, which was checked before.
+    public static func data(in frame: ByteBuffer) throws(Failure) -> JSONValue { try JSONReader.body(frame)["body"]?["data"] ?? .null }
+
+    private static let outline = JSONOutline([
+        ("type", nil),
+        (
+            "body",
+            JSONOutline([
+                ("type", nil), ("request_id", nil), ("method", nil), ("object_id", nil), ("object", JSONOutline([("id", nil)])),
+                ("data", JSONOutline([("id", nil), ("ordered", nil), ("action", nil), ("from_timestamp", nil)])),
+            ])
+        ),
+    ])
+
+    private static func request(_ body: Members, parsedBytes: Int) throws(Failure) -> ClientPacket {
         guard let id = try requestID(body) else { throw body.missing("request_id") }
         var method = ""
         do throws(Failure) {
@@ -68,7 +91,9 @@ public enum ClientPacket: Hashable, Sendable {
                 method = ""
                 throw body.invalid("method", reason: "is too long")
             }
-            return .request(Request(id: id, method: method, objectID: try body.string("object_id"), data: body["data"] ?? .null))
+            return .request(
+                Request(
+                    id: id, method: method, objectID: try body.string("object_id"), outline: body["data"] ?? .null, parsedBytes: parsedBytes))
         } catch {
             return .refused(requestID: id, method: method, error)
         }

@@ -50,19 +50,4 @@ struct ClientConnectionsTests {
         #expect(!clients.isFull(address))
         #expect(clients.socketOpened(address) == nil)
     }
-
-    @Test("bodies take what is left and give it back with the request")
-    func bodies() {
-        let budget = BodyBudget(limit: 10)
-        let other = BodyBudget.Lease(budget)
-        do {
-            let lease = BodyBudget.Lease(budget)
-            #expect(lease.take(6))
-            #expect(!other.take(5))
-            #expect(other.take(4))
-            #expect(!lease.take(1))
-        }
-        #expect(other.take(6))
-        #expect(!other.take(1))
-    }
 }

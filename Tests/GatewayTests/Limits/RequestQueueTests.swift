@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import NIOCore
 import StrataModel
 import StrataWire
 import Testing
@@ -12,7 +13,7 @@ struct RequestQueueTests {
     }
 
     private func create(_ queue: inout RequestQueue, bytes: Int = 10) -> SocketRequest {
-        queue.numbered(ClientPacket.Request(id: "r", method: "Conversation.create"), bytes: bytes)
+        queue.numbered(ClientPacket.Request(id: "r", method: "Conversation.create"), frame: ByteBuffer(repeating: 0, count: bytes))
     }
 
     private func isAdmittedNow(_ queue: inout RequestQueue) -> Bool {
@@ -116,5 +117,7 @@ struct RequestQueueTests {
         _ = queue.serviceAnswered(create: running)
         let after = queue.takeBytesGrowth()
         #expect([growth, atEnd, after] == [20, -10, -10])
+        let released = queue.takeReleasedBytes()
+        #expect(released == running.heldBytes + waiting.heldBytes)
     }
 }

@@ -22,9 +22,9 @@ struct MiddlewareTests {
     func order() async throws {
         try await TestEdge.run { edge in
             #expect(names(edge.routes.beforeEveryRoute) == ["Metrics", "Head", "CORS", "Error", "RateLimit", "Preflight"])
-            #expect(names(edge.routes.beforeOpenRoutes) == ["AnswerLimit", "BodyLimit"])
-            #expect(names(edge.routes.beforeVersionedRoutes) == ["Version", "AnswerLimit", "BodyLimit"])
-            #expect(names(edge.routes.beforeSignedInRoutes) == ["Version", "Session", "AnswerLimit", "BodyLimit", "NamedChange"])
+            #expect(names(edge.routes.beforeOpenRoutes) == ["AnswerLimit", "InputLimit"])
+            #expect(names(edge.routes.beforeVersionedRoutes) == ["Version", "AnswerLimit", "InputLimit"])
+            #expect(names(edge.routes.beforeSignedInRoutes) == ["Version", "Session", "AnswerLimit", "InputLimit", "NamedChange"])
         }
     }
 
@@ -111,21 +111,26 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("a body without room is refused, and its room is given back with the answer")
+    @Test("a body that there is no room to parse is refused, and its room is released with the answer")
     func bodies() async throws {
         try await TestEdge.run(settings: { $0.load.requestBytes = 1 << 20 }) { edge in
-            let other = BodyBudget.Lease(edge.services.bodies)
-            #expect(other.take((1 << 20) - 1))
+            let other = InputBudget.Share(edge.services.input)
+            #expect(other.reserve(750 << 10))
+            let rest = (0..<18).map { _ in InputBudget.Share(edge.services.input) }
+            #expect(rest.dropLast().allSatisfy { $0.reserve(16 << 10) } && rest[17].reserve(2000))
+            let before = edge.services.input.inUse
             for headers in [[], [Self.origin]] {
-                let refused = try await edge.ask(.post, "/conversations", TestEdge.signedIn + headers, body: "{}")
+                let refused = try await edge.ask(.post, "/conversations", TestEdge.signedIn + headers, body: #"{"participants":[]}"#)
                 #expect(refused.status == 503)
                 #expect(refused.errorID == "service_unavailable")
                 #expect(refused.headers[.retryAfter] == "1")
             }
-            // Without a session no body is read, so none needs room.
+            // Without a session no body is read, and a body that is no JSON is never parsed.
             #expect(try await edge.ask(.post, "/conversations", TestEdge.version, body: "{}").status == 401)
             #expect(try await edge.ask(.post, "/sessions", TestEdge.version, body: "{").errorID == "invalid_request")
-            #expect(other.take(1))
+            rest[17].release(2000)
+            #expect(try await edge.ask(.post, "/conversations", TestEdge.signedIn, body: #"{"participants":"x"}"#).errorID == "invalid_property")
+            #expect(edge.services.input.inUse == before - 2000)
         }
     }
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOCore
+import NIOWebSocket
+
+/// The part of a socket's next message that has arrived: a frame that is not whole, and fragments. Confined to the socket's event loop.
+///
+/// The bytes count as input of the socket. More than ``untimedBytes`` of them have to become a message in time (``ArrivalTime``).
+final class IncompleteMessage {
+    enum Problem: Error {
+        /// The budget for input is spent; the socket closes with 1013.
+        case noRoom
+        /// The socket closes with 4408.
+        case tooSlow
+    }
+
+    /// Bytes that may wait for the rest of their message for as long as the socket lives.
+    static let untimedBytes = 1 << 10
+
+    private let share: InputBudget.Share
+    private let time: ArrivalTime
+    private var frameBytes = 0
+    private var fragmentBytes = 0
+    private var bytes: Int { frameBytes + fragmentBytes }
+    private var since: NIODeadline?
+    private var isTimed = false
+
+    init(_ share: InputBudget.Share, time: ArrivalTime) {
+        self.share = share
+        self.time = time
+    }
+
+    /// Sets the memory that the decoder holds.
+    func setFrame(_ count: Int, context: ChannelHandlerContext) throws(Problem) {
+        guard count != frameBytes else { return }
+        try adjust(by: count - frameBytes)
+        frameBytes = count
+        watch(context)
+    }
+
+    /// Sets the memory that fragments hold.
+    func setFragments(_ count: Int, context: ChannelHandlerContext) throws(Problem) {
+        guard count != fragmentBytes else { return }
+        try adjust(by: count - fragmentBytes)
+        fragmentBytes = count
+        watch(context)
+    }
+
+    /// Releases everything. Called when the channel has closed.
+    func discard() {
+        share.release(bytes)
+        (frameBytes, fragmentBytes, since) = (0, 0, nil)
+    }
+
+    private func adjust(by growth: Int) throws(Problem) {
+        if growth < 0 { share.release(-growth) } else if !share.reserve(growth) { throw .noRoom }
+    }
+
+    private func watch(_ context: ChannelHandlerContext) {
+        if bytes <= Self.untimedBytes {
+            since = nil
+        } else if since == nil {
+            since = context.eventLoop.now
+            if !isTimed { schedule(in: time.step, context: context) }
+        }
+    }
+
+    /// A timer goes on after its message is complete, and times the next one. Most messages arrive whole, and need none.
+    private func schedule(in delay: TimeAmount, context: ChannelHandlerContext) {
+        isTimed = true
+        context.eventLoop.assumeIsolated()
+            .scheduleTask(in: delay) { [weak self] in
+                guard let self else { return }
+                isTimed = false
+                guard let since, context.channel.isActive else { return }
+                let elapsed = context.eventLoop.now - since
+                if let next = time.nextCheck(after: elapsed, bytes: bytes, isTight: share.budget.isTight) {
+                    schedule(in: next, context: context)
+                } else {
+                    GatewayMetrics.cut("slow_request")
+                    context.fireErrorCaught(Problem.tooSlow)
+                }
+            }
+    }
+}
+
+/// NIO's decoder of frames, which counts what it holds of a frame that is not whole.
+struct CountedFrameDecoder: ByteToMessageDecoder {
+    typealias InboundOut = WebSocketFrame
+
+    private let decoder: WebSocketFrameDecoder
+    private let message: IncompleteMessage
+
+    init(maxFrameSize: Int, message: IncompleteMessage) {
+        decoder = WebSocketFrameDecoder(maxFrameSize: maxFrameSize)
+        self.message = message
+    }
+
+    func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+        let state = try decoder.decode(context: context, buffer: &buffer)
+        guard state == .needMoreData, buffer.readableBytes > 0 else {
+            try message.setFrame(0, context: context)
+            return state
+        }
+        // The rest of a long read would keep the memory of the whole read.
+        if buffer.storageCapacity > 2 * max(buffer.readableBytes, IncompleteMessage.untimedBytes) {
+            var rest = context.channel.allocator.buffer(capacity: buffer.readableBytes)
+            rest.writeImmutableBuffer(buffer)
+            buffer = rest
+        }
+        do {
+            try message.setFrame(buffer.storageCapacity, context: context)
+        } catch {
+            buffer = ByteBuffer()
+            throw error
+        }
+        return state
+    }
+}
+
+/// Joins the fragments of a message (RFC 6455 §5.4), which have passed ``FrameRules``. They lie in one buffer of their own: slices of what was read would keep
+/// the memory of all that was read with them.
+final class MessageAssembler: ChannelInboundHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias InboundOut = WebSocketFrame
+
+    /// A message is larger, or has more fragments, than allowed; the socket closes with 1009.
+    struct TooLarge: Error {}
+
+    /// The most fragments of a message.
+    static let maxFragments = 64
+
+    private let maxBytes: Int
+    private let message: IncompleteMessage
+    private var opcode = WebSocketOpcode.continuation
+    private var payload = ByteBuffer()
+    private var count = 0
+    private var isBroken = false
+
+    init(maxBytes: Int, message: IncompleteMessage) {
+        self.maxBytes = maxBytes
+        self.message = message
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        clear()
+        message.discard()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        switch frame.opcode {
+        case .continuation: break
+        case .text, .binary:
+            if frame.fin, !isBroken { return context.fireChannelRead(data) }
+            opcode = frame.opcode
+        default: return context.fireChannelRead(data)
+        }
+        guard !isBroken else { return }
+        do {
+            try append(frame, context: context)
+            guard frame.fin else { return }
+            let whole = WebSocketFrame(fin: true, opcode: opcode, data: payload)
+            clear()
+            context.fireChannelRead(wrapInboundOut(whole))
+            try message.setFragments(0, context: context)
+        } catch {
+            isBroken = true
+            clear()
+            try? message.setFragments(0, context: context)
+            context.fireErrorCaught(error)
+        }
+    }
+
+    private func append(_ frame: WebSocketFrame, context: ChannelHandlerContext) throws {
+        count += 1
+        guard count <= Self.maxFragments, payload.readableBytes + frame.data.readableBytes <= maxBytes else { throw TooLarge() }
+        payload.writeImmutableBuffer(frame.unmaskedData)
+        try message.setFragments(payload.storageCapacity, context: context)
+    }
+
+    private func clear() {
+        payload = ByteBuffer()
+        count = 0
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// Bounds on what clients send to a gateway. Each test has a system of its own, for it fills it.
+    @Suite("limits of what arrives", .timeLimit(.minutes(5)))
+    struct InputLimitTests {
+        private static let bound = 32 << 20
+        /// Memory of threads and buffers that the budget does not count.
+        private static let slack = 64 << 20
+
+        private static func resident(_ gateway: ServiceProcess) async throws -> Int { ProcessWatch.sample(try #require(await gateway.pid)).memory }
+
+        /// Opens a socket that sends whatever bytes it is given.
+        private static func open(_ user: TestUser, port: Int) async throws -> RawConnection {
+            let connection = try await RawConnection.open(port: port)
+            let head =
+                "GET /?session_token=\(user.token) HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: layer-3.0\r\n\r\n"
+            await connection.send(Array(head.utf8))
+            guard case .value(let answer) = await connection.answer(within: Waiting.limit), answer.status == 101 else {
+                throw Problem("the socket was not opened")
+            }
+            return connection
+        }
+
+        /// The code of the close frame, or the error of the first unsuccessful response.
+        private static func refusal(_ connection: RawConnection) async -> String? {
+            while case .value(let frame) = await connection.frame(within: Waiting.limit) {
+                if frame.opcode == 8 { return "\(frame.payload.prefix(2).reduce(0) { $0 << 8 | Int($1) })" }
+                guard let packet = try? JSONValue(parsing: frame.payload), packet["type"].string == "response" else { continue }
+                if packet["body"]["success"].bool == false { return packet["body"]["data"]["id"].string }
+            }
+            return nil
+        }
+
+        @Test("sixty sockets with a fragment each: the gauge and the memory keep the bound, those beyond it are closed, another socket is served")
+        func fragments() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "\(Self.bound)"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let conversation = try await users[1].converse(with: [users[0]])
+                let honest = try await users[1].open()
+                let gateway = cluster.instances(of: .gateway)[0]
+                let before = try await Self.resident(gateway)
+                let fragment = SocketFuzzer.encode(1, Array(repeating: 0x20, count: 900_000), isFinal: false)
+                var sockets: [RawConnection] = []
+                for _ in 0..<60 {
+                    let socket = try await Self.open(users[0], port: cluster.port)
+                    await socket.send(fragment)
+                    sockets.append(socket)
+                    if sockets.count % 10 == 0 {
+                        #expect(try await gateway.metric("strata_gateway_input_bytes") <= Double(Self.bound))
+                        #expect(try await honest.ask("Message.create", conversation.id, TestUser.message("\(sockets.count)")).isSuccess)
+                    }
+                }
+                // Each holds a megabyte, and the large input of one address has a quarter of the bound.
+                let taken = Self.bound / 4 >> 20
+                try await eventually("those beyond the bound are refused") {
+                    try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) >= Double(60 - taken)
+                }
+                #expect(await Self.refusal(sockets[59]) == "1013")
+                #expect(try await Self.resident(gateway) < before + Self.bound + Self.slack)
+                for socket in sockets { await socket.close() }
+                try await eventually("nothing is held any more") { try await gateway.metric("strata_gateway_input_bytes") == 0 }
+                #expect(honest.faults == [])
+            }
+        }
+
+        @Test("thirty sockets with three crowded frames each: the gauge and the memory keep the bound, and another socket is served")
+        func crowdedFrames() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "\(Self.bound)"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let conversation = try await users[1].converse(with: [users[0]])
+                let honest = try await users[1].open()
+                let gateway = cluster.instances(of: .gateway)[0]
+                let before = try await Self.resident(gateway)
+                let crowd = Array(repeating: #"{"":0}"#, count: 30_000).joined(separator: ",")
+                let request = """
+                    {"type":"request","body":{"request_id":"r","method":"Conversation.create",\
+                    "data":{"participants":["\(users[1].identity)"],"distinct":false,"crowd":[\(crowd)]}}}
+                    """
+                let frame = SocketFuzzer.encode(1, Array(request.utf8))
+                await cluster.postgres.suspend()
+                var sockets: [RawConnection] = []
+                for _ in 0..<30 {
+                    let socket = try await Self.open(users[0], port: cluster.port)
+                    for _ in 0..<3 { await socket.send(frame) }
+                    sockets.append(socket)
+                }
+                let waiting = Task { try await honest.ask("Message.create", conversation.id, TestUser.message("short")) }
+                try await eventually("some are refused") {
+                    try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) >= 20
+                }
+                let held = try await gateway.metric("strata_gateway_input_bytes")
+                #expect(held > 1 << 20 && held <= Double(Self.bound / 4 + Self.bound / 16))
+                #expect(try await honest.ask("Counter.read").isSuccess)
+                #expect(try await Self.resident(gateway) < before + Self.bound + Self.slack)
+                await cluster.postgres.resume()
+                #expect(try await waiting.value.isSuccess)
+                #expect(await Self.refusal(sockets[29]) == "service_unavailable")
+                for socket in sockets { await socket.close() }
+                try await eventually("nothing is held any more") { try await gateway.metric("strata_gateway_input_bytes") == 0 }
+                #expect(honest.faults == [])
+            }
+        }
+    }
+}
