@@ -4,7 +4,8 @@ import StrataModel
 
 /// Where the bytes of rich content are kept (docs/conformance.md §8): files for now; an object store can take their place.
 ///
-/// Content never changes once it is written. Of several writers of the same content the first to finish wins, and the others succeed as well.
+/// Content never changes once it is written. Each content has one upload at a time: a later one ends an earlier one, and the bytes of that are gone. So an upload
+/// URL that is used many times at once takes no more room than its quota counts.
 protocol ContentStore: Sendable {
     /// Keeps exactly `size` bytes, durably once this returns. After an error nothing of them is left.
     /// - Parameters:
@@ -55,6 +56,8 @@ enum ContentStoreError: Error, Hashable {
     case wrongLength
     /// The bytes stopped coming.
     case brokenOff
+    /// Another upload of the same content has begun.
+    case superseded
     /// There is no room; says which limit it is.
     case full(String)
     /// Anything else; says what was tried, and what came of it.

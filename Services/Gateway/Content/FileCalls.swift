@@ -80,6 +80,18 @@ final class OpenFile: Sendable {
         return Int(status.st_size)
     }
 
+    /// Names that the file has. A file without any takes no room once it is closed.
+    var links: Int {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? Int(status.st_nlink) : 0
+    }
+
+    /// Gives the file another name. It fails for a file that has none, whatever is at its former path now.
+    func link(to path: String) -> Bool {
+        if linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 { return true }
+        return errno == EEXIST
+    }
+
     /// Reads until there are `count` bytes, or the file has ended.
     func read(at offset: Int, count: Int) throws(ContentStoreError) -> ByteBuffer {
         var buffer = ByteBuffer()

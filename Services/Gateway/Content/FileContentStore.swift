@@ -5,8 +5,9 @@ import StrataModel
 
 /// Content as files under one directory: of one machine, or of a volume that all gateways share.
 ///
-/// A file is written under a temporary name and gets its own, `ab/cd/<id>`, only when it is complete and on the disk. Behind the content's
-/// bytes it holds a ``ContentTrailer``.
+/// A file is written as `incoming/<id>` and gets its own name, `ab/cd/<id>`, only when it is complete and on the disk. Behind the content's
+/// bytes it holds a ``ContentTrailer``. A later upload of the same content takes the temporary name away, and with it the bytes; the earlier one ends at its next
+/// write.
 struct FileContentStore: ContentStore {
     private let directory: String
     private let calls: FileCalls
@@ -17,6 +18,8 @@ struct FileContentStore: ContentStore {
     static let writeBytes = 256 * 1024
     /// Bytes that may be written and not be on the disk yet, so that the end of a large upload does not take for ever.
     private static let unsyncedBytes = 64 << 20
+    /// Tries to begin a file while other uploads of the same content begin.
+    private static let beginAttempts = 10
     /// Seconds without a write after which a file has been abandoned.
     private static let leftoverAge = 86_400
 
@@ -36,23 +39,36 @@ struct FileContentStore: ContentStore {
     func write<Bytes: AsyncSequence & Sendable>(
         _ id: ContentID, type: String, size: Int, from bytes: Bytes
     ) async throws(ContentStoreError) where Bytes.Element == ByteBuffer {
-        let temporary = "\(incoming)/\(id)-\(UInt64.random(in: .min ... .max))"
+        let temporary = "\(incoming)/\(id)"
+        let file = try await FileCalls.run { () throws(ContentStoreError) in try begin(temporary) }
         do throws(ContentStoreError) {
-            let file = try await FileCalls.run { () throws(ContentStoreError) in
-                guard let file = OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL) else { throw .system("create") }
-                return file
-            }
             try await copy(bytes, to: file, size: size)
             let trailer = ContentTrailer(type: type, size: size).bytes
             try await FileCalls.run { () throws(ContentStoreError) in
                 try calls.writeAll(trailer, to: file, at: size)
                 try calls.syncAll(file)
-                try publish(temporary, as: id)
+                try publish(file, at: temporary, as: id)
             }
         } catch {
-            _ = try? await FileCalls.run { () throws(ContentStoreError) in unlink(temporary) }
+            _ = try? await FileCalls.run { () throws(ContentStoreError) in if file.links > 0 { unlink(temporary) } }
+            // The later upload may be complete, and then the content is there.
+            if error == .superseded, try await open(id) != nil { return }
             throw error
         }
+    }
+
+    /// Begins a file, in place of one that an earlier upload has begun.
+    private func begin(_ temporary: String) throws(ContentStoreError) -> OpenFile {
+        for _ in 0..<Self.beginAttempts {
+            if let earlier = OpenFile(temporary, flags: O_WRONLY) {
+                unlink(temporary)
+                // With another name it was published at this moment. Without, its upload may wait for bytes for long, and would keep the room.
+                if earlier.links == 0 { _ = ftruncate(earlier.descriptor, 0) }
+            }
+            if let file = OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL) { return file }
+            guard errno == EEXIST else { throw .system("create") }
+        }
+        throw .superseded
     }
 
     private func copy<Bytes: AsyncSequence & Sendable>(
@@ -81,20 +97,23 @@ struct FileContentStore: ContentStore {
 
     private func put(_ chunk: ByteBuffer, into file: OpenFile, at offset: Int, syncs: Bool) async throws(ContentStoreError) {
         try await FileCalls.run { () throws(ContentStoreError) in
+            guard file.links > 0 else { throw .superseded }
             try calls.writeAll(chunk, to: file, at: offset)
             if syncs { try calls.syncAll(file) }
         }
     }
 
     /// Gives a complete file its name, which it keeps for good: another upload of the same content changes nothing.
-    private func publish(_ temporary: String, as id: ContentID) throws(ContentStoreError) {
+    private func publish(_ file: OpenFile, at temporary: String, as id: ContentID) throws(ContentStoreError) {
         let (first, folder) = folders(of: id)
         try Self.makeDirectories(folder)
-        if link(temporary, path(of: id)) == 0 || errno == EEXIST {
+        if file.link(to: path(of: id)) {
             unlink(temporary)
         } else {
+            let code = errno
+            guard file.links > 0 else { throw .superseded }
             // Not every file system has hard links.
-            guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(errno), rename(temporary, path(of: id)) == 0 else { throw .system("rename") }
+            guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, ENOENT].contains(code), rename(temporary, path(of: id)) == 0 else { throw .system("rename") }
         }
         for path in [folder, first, directory] { try calls.syncDirectory(path) }
     }

@@ -32,6 +32,7 @@ extension ContentStoreError {
         switch self {
         case .wrongLength: return Failure(.invalidRequest, "The body has another number of bytes than was announced.")
         case .brokenOff: return Failure(.invalidRequest, "The body ended too early.")
+        case .superseded: return Failure(.invalidRequest, "Another upload to the same URL has begun.")
         case .full(let reason):
             logger.error("there is no room for rich content", metadata: ["error.message": "\(reason)"])
             return .unavailable

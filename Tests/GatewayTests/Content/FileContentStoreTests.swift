@@ -152,6 +152,38 @@ struct FileContentStoreTests {
         }
     }
 
+    @Test("of uploads of the same content at the same time one is kept: a later one takes the bytes of the earlier ones, which end")
+    func oneAtATime() async throws {
+        try await withStore { store, directory in
+            let path = "\(directory)/incoming/\(id)"
+            var uploads: [(task: Task<Void, any Error>, bytes: AsyncStream<ByteBuffer>.Continuation, file: OpenFile)] = []
+            for number in 0..<3 {
+                let (bytes, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
+                let task = Task { try await store.write(id, type: "a/\(number)", size: 700_000, from: bytes) }
+                continuation.yield(ByteBuffer(bytes: Self.bytes(600_000)))
+                while true {
+                    await Task.yield()
+                    guard let file = OpenFile(path, flags: O_RDONLY), file.size == 600_000 else { continue }
+                    if let last = uploads.last, last.file.size == 600_000 { continue }
+                    uploads.append((task, continuation, file))
+                    break
+                }
+            }
+            #expect(uploads.map { $0.file.size } == [0, 0, 600_000])
+            func goOn(_ number: Int) async throws {
+                uploads[number].bytes.yield(ByteBuffer(bytes: Self.bytes(100_000)))
+                uploads[number].bytes.finish()
+                try await uploads[number].task.value
+            }
+            await #expect(throws: ContentStoreError.superseded) { try await goOn(0) }
+            try await goOn(2)
+            // The content is there, so that this client need not try again.
+            try await goOn(1)
+            #expect(try await store.open(id)?.type == "a/2")
+            #expect(Self.files(directory).count == 1)
+        }
+    }
+
     @Test("removed content is gone but for those who are reading it; removing it again is no error")
     func removal() async throws {
         try await withStore { store, directory in
