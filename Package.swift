@@ -141,7 +141,13 @@ let checks: [Target] = [
             "ProtocolClient", "StrataCommand", nioCore, logging,
         ]),
     library("RequirementTrait", "Tests/RequirementTrait", []),
-    tests("StrataKitTests", ["SeededRandom", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb, logging]),
+    library("FuzzValues", "Tests/FuzzValues", ["SeededRandom", "ProtocolClient"]),
+    tests(
+        "StrataKitTests",
+        [
+            "SeededRandom", "FuzzValues", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb, nioCore, nioPosix, nioEmbedded,
+            nioWebSocket, logging,
+        ]),
     tests(
         "StrataTests",
         [
@@ -151,8 +157,8 @@ let checks: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "SeededRandom", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "KitClient", "RPC", "TestCluster", "TestSupport", "RequirementTrait",
-            "ProtocolClient",
+            "SeededRandom", "FuzzValues", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "KitClient", "RPC", "TestCluster", "TestSupport",
+            "RequirementTrait", "ProtocolClient",
             "StrataCommand",
             "LocalServers",
             "Postgres", "Redis", nioCore, nioPosix, nioEmbedded, nioSSL, logging, crypto,

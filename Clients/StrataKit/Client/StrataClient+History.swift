@@ -34,7 +34,7 @@ extension Conversation {
     @discardableResult
     public func synchronizeMoreMessages(atLeast count: Int) async throws -> TransferProgress {
         guard count > 0 else { throw StrataError(.invalidArgument, "count: must be greater than 0.") }
-        return try await owner.get().synchronize(id) { _, known, _ in .count(known + count) }
+        return try await owner.get().synchronize(id) { _, known, _ in .count([known, count].clampedSum) }
     }
 
     /// Fetches all older messages, or those back to the first unread one.

@@ -113,15 +113,14 @@ struct ProtocolContentServer: ContentServer {
     private func location(in answer: RESTAnswer) throws -> ContentLocation {
         guard answer.isSuccess else { throw RequestFailure(answer) }
         let json = answer.json
-        guard let id = json["id"].string.flatMap({ ContentID(parsing: $0) }), let size = json["size"].int else {
+        guard let id = json["id"].string.flatMap({ ContentID(parsing: $0) }), let size = WireObjects.size(json["size"]) else {
             throw RequestFailure.permanent(StrataError(.synchronizationFailure, "the server's answer about content has no id or no size"), answer)
         }
         let base = PublicBase(refreshURL: json["refresh_url"].string, id: id)
         return ContentLocation(
             id: id, size: size, uploadURL: json["upload_url"].string.map { base.reachable($0, by: client.baseURL) },
             downloadURL: json["download_url"].string.map { base.reachable($0, by: client.baseURL) },
-            expires: json["expiration"].string
-                .flatMap { try? Date($0, strategy: .iso8601.year().month().day().time(includingFractionalSeconds: true)) })
+            expires: WireObjects.time(json["expiration"])?.date)
     }
 }
 

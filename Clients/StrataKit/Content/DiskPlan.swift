@@ -18,7 +18,7 @@ struct DiskPlan: Hashable, Sendable {
     ///   - files: all files of content.
     ///   - capacity: bytes that they may take together. 0 means no limit. Above it, files are deleted until at most 80 % of it are left.
     init(files: [File], capacity: Int) {
-        var used = files.reduce(0) { $0 + $1.size }
+        var used = files.map(\.size).clampedSum
         guard capacity > 0, used > capacity else {
             deletions = []
             return
@@ -26,7 +26,7 @@ struct DiskPlan: Hashable, Sendable {
         let goal = capacity / 5 * 4 + capacity % 5 * 4 / 5
         var deletions: [File] = []
         for file in files.filter(\.isOnServer).sorted(by: { ($0.usedAt, $0.name) < ($1.usedAt, $1.name) }) where used > goal {
-            used -= file.size
+            used -= max(0, file.size)
             deletions.append(file)
         }
         self.deletions = deletions

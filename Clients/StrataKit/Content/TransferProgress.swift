@@ -42,7 +42,7 @@ public final class TransferProgress: Sendable {
         total: Int = 0, unit: Unit = .bytes, isCancellable: Bool = false, isPausable: Bool = false,
         request: @escaping @Sendable (Request) -> Void = { _ in }
     ) {
-        state = Mutex(State(total: total))
+        state = Mutex(State(total: Swift.max(0, total)))
         self.unit = unit
         self.isCancellable = isCancellable
         self.isPausable = isPausable
@@ -162,9 +162,9 @@ public struct AggregateProgress: Sendable {
     public init(_ children: [TransferProgress]) { self.children = children }
 
     /// The whole amount of all transfers.
-    public var total: Int { children.reduce(0) { $0 + $1.total } }
+    public var total: Int { children.map(\.total).clampedSum }
     /// The completed amount.
-    public var completed: Int { children.reduce(0) { $0 + $1.completed } }
+    public var completed: Int { children.map(\.completed).clampedSum }
     /// Whether all transfers are over.
     public var isFinished: Bool { children.allSatisfy(\.isFinished) }
     /// Whether all transfers that are not over wait for ``resume()``.

@@ -20,12 +20,11 @@ enum ServerAnswer: Sendable {
 
     init(_ answer: RESTAnswer) {
         if answer.isSuccess {
-            func position(_ name: String) -> Int64? { answer.header(name).flatMap { Int64($0) } }
+            func position(_ name: String) -> Int64? { answer.header(name).flatMap { Int64($0) }.flatMap { WireObjects.position($0) } }
             self = .success(
                 object: answer.json, positions: .init(conversation: position("Strata-Position"), user: position("Strata-User-Position")))
         } else {
-            let after = answer.header("Retry-After").flatMap { Int64($0) }.map { Duration.seconds($0) }
-            self.init(errorID: answer.errorID ?? "", status: answer.status, error: answer.json, after: after)
+            self.init(errorID: answer.errorID ?? "", status: answer.status, error: answer.json, after: answer.retryAfter)
         }
     }
 

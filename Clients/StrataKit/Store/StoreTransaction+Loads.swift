@@ -33,10 +33,8 @@ extension StoreTransaction {
         guard let first = hasMore ? positions.min() : 0 else { return false }
         let listed = Set(shown.map(\.record.id))
         let last = position.map { $0 - 1 } ?? .max
-        if first <= last {
-            for id in try messageIDs(in: conversation, from: first, through: last) where !listed.contains(id) {
-                try setMessage(id, in: conversation, to: nil)
-            }
+        for id in try messageIDs(in: conversation, from: first, through: last) where !listed.contains(id) {
+            try setMessage(id, in: conversation, to: nil)
         }
         for message in shown { try replace(message) }
         try updateProgress(of: conversation) { $0.oldest = min($0.oldest ?? .max, first) }

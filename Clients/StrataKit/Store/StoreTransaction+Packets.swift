@@ -14,7 +14,7 @@ extension StoreTransaction {
         case "operation" where body["method"].string == "Conversation.mark_all_read": try applyAllRead(body)
         default: break
         }
-        if let position = body["user_position"].int { cursor.userPosition = max(cursor.userPosition, Int64(position)) }
+        if let position = WireObjects.position(body["user_position"]) { cursor.userPosition = max(cursor.userPosition, position) }
     }
 
     private func applyChange(_ body: JSONValue) throws {
@@ -67,13 +67,9 @@ extension StoreTransaction {
         case "total_message_count": record.totalCount = WireObjects.count(value) ?? record.totalCount
         case "last_message": if let message = WireObjects.message(value, now: now) { try putLast(message) }
         case let property where property == "metadata" || property.hasPrefix("metadata."):
-            guard isNew else { return }
             let path = String(property.dropFirst("metadata.".count))
-            let values = WireObjects.texts(value)
-                .reduce(into: [String: String]()) { values, leaf in
-                    values[path.isEmpty ? leaf.key : leaf.key.isEmpty ? path : "\(path).\(leaf.key)"] = leaf.value
-                }
-            record.metadata.applyMetadataStep(.init(path: path, values: isDeletion ? nil : values))
+            guard isNew, WireObjects.isStorable(path) else { return }
+            record.metadata.applyMetadataStep(.init(path: path, values: isDeletion ? nil : WireObjects.texts(value, at: path)))
         default: break
         }
     }
@@ -97,8 +93,10 @@ extension StoreTransaction {
     }
 
     private func deleteConversation(_ id: ConversationID, body: JSONValue) throws {
-        if let position = body["data"]["from_position"].int {
-            for message in try messageIDs(in: id, through: Int64(position)) { try setMessage(message, in: id, to: nil) }
+        let from = body["data"]["from_position"]
+        if !from.isNull {
+            guard let position = WireObjects.messagePosition(from) else { return }
+            for message in try messageIDs(in: id, through: position) { try setMessage(message, in: id, to: nil) }
             try touch(id)
         } else {
             try forgetConversation(id)
@@ -118,9 +116,10 @@ extension StoreTransaction {
 
     private func applyAllRead(_ body: JSONValue) throws {
         guard let id = ConversationID(parsing: body["object"]["id"].string ?? body["object_id"].string ?? ""),
-            let user = UserID(parsing: body["data"]["identity"]["id"].string ?? ""), let position = body["data"]["position"].int
+            let user = UserID(parsing: body["data"]["identity"]["id"].string ?? ""),
+            let position = WireObjects.messagePosition(body["data"]["position"])
         else { return }
-        for message in try messageIDs(in: id, through: Int64(position)) {
+        for message in try messageIDs(in: id, through: position) {
             guard try self.message(message, in: id)?.sender != user else { continue }
             try advanceStatus(on: message, in: id, of: user, to: .read)
         }
@@ -129,7 +128,7 @@ extension StoreTransaction {
 
     // MARK: Identities and announcements
 
-    private func isOutdated(_ body: JSONValue) -> Bool { body["user_position"].int.map { Int64($0) < cursor.userPosition } ?? false }
+    private func isOutdated(_ body: JSONValue) -> Bool { WireObjects.position(body["user_position"]).map { $0 < cursor.userPosition } ?? false }
 
     private func applyIdentity(_ user: UserID, body: JSONValue) throws {
         guard !isOutdated(body) else { return }
@@ -230,7 +229,8 @@ extension StoreTransaction {
         let members = (body["data"].array ?? []).reduce(into: [String: JSONValue]()) { $0[$1["property"].string ?? ""] = $1["value"] }
         let updatedAt = members["updated_at"].flatMap(WireObjects.time)
         guard updatedAt ?? .max >= record.parts[place].updatedAt ?? .min else { return }
-        var part = PartRecord(id: partID, mimeType: members["mime_type"]?.string ?? record.parts[place].mimeType, size: members["size"]?.int ?? 0)
+        var part = PartRecord(
+            id: partID, mimeType: members["mime_type"]?.string ?? record.parts[place].mimeType, size: members["size"].flatMap(WireObjects.size) ?? 0)
         part.updatedAt = updatedAt
         WireObjects.setContent(
             of: &part, body: members["body"] ?? .null, encoding: members["encoding"] ?? .null, content: members["content"] ?? .null)

@@ -88,7 +88,7 @@ extension StoreTransaction {
         if !isNew { try db.cachedStatement(sql: "DELETE FROM part WHERE message = ?").execute(arguments: [owner.data]) }
         let insert = try db.cachedStatement(
             sql: """
-                INSERT INTO part
+                INSERT OR REPLACE INTO part
                 (message, idx, id, mime_type, body, size, content, download_url, download_expires, transfer_status, file, used_at, updated_at)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)

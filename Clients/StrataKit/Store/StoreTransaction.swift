@@ -156,8 +156,9 @@ final class StoreTransaction {
     }
 
     /// The ids of the server's messages in a conversation, from one position to another, including those that this transaction has
-    /// added.
+    /// added. None if the last position is below the first.
     func messageIDs(in conversation: ConversationID, from first: Int64 = 0, through last: Int64 = .max) throws -> [MessageID] {
+        guard first <= last else { return [] }
         let arguments: StatementArguments = [conversation.blob, first, last, conversation.blob, first, last]
         let stored =
             try db.cachedStatement(

@@ -31,6 +31,8 @@ struct LoadPlan: Sendable {
     private var failures: [SyncLoad: (times: Int, retry: Instant)] = [:]
     private let retries = RetryPolicy()
 
+    /// The loads whose answers are awaited.
+    var awaited: Set<SyncLoad> { Set(underWay.keys) }
     var isEmpty: Bool { wanted.isEmpty && underWay.isEmpty && failures.isEmpty }
     /// When each failed load is tried again. Loads in progress, and loads that only wait for others, have no entry.
     var nextRetry: Instant? { failures.filter { underWay[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min() }

@@ -97,7 +97,7 @@ extension SyncEngine {
         }
     }
 
-    private func loadAnswered(_ load: SyncLoad, page: LoadPage, answer: RESTAnswer, askedOn number: Int?, token: String?) {
+    func loadAnswered(_ load: SyncLoad, page: LoadPage, answer: RESTAnswer, askedOn number: Int?, token: String?) {
         // The load may have been requested again on another connection. The answer to the earlier request is older than the packets of the replay.
         guard number == socket?.number, let packets = machine.packets(since: load) else { return }
         guard answer.isSuccess else { return loadFailed(load, failure: RequestFailure(answer), askedOn: number, token: token) }

@@ -24,7 +24,7 @@ extension SyncEngine {
         switch load {
         case .conversations:
             let ids = (answer.json.array ?? []).compactMap { ConversationID(parsing: $0["id"].string ?? "") }
-            progress.measure { $0.came(ids, of: answer.header("Layer-Count").flatMap { Int($0) }) }
+            progress.measure { $0.came(ids, of: answer.header("Layer-Count").flatMap { Int64($0) }.flatMap { WireObjects.count($0) }) }
         case .conversation(let id): progress.measure { $0.came([id], of: nil) }
         case .identities, .announcements, .blocks, .history: break
         }

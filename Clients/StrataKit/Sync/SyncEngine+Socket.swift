@@ -74,7 +74,7 @@ extension SyncEngine {
         }
     }
 
-    private func socketOpened(number: Int, socket: ProtocolSocket) {
+    func socketOpened(number: Int, socket: ProtocolSocket) {
         guard connection.opened(socket, number: number) else { return startJob { _ in await socket.abort() } }
         performConnectionActions(connection.handle(.opened(number), at: .now, random: random))
         attemptEnded(.connected)
@@ -133,7 +133,7 @@ extension SyncEngine {
     }
 
     /// Packets were received. One transaction stores all of them and the time to replay from.
-    private func packetsReceived(_ packets: [ReceivedPacket], on number: Int) {
+    func packetsReceived(_ packets: [ReceivedPacket], on number: Int) {
         guard socket?.number == number else { return }
         performConnectionActions(connection.handle(.heard(number), at: .now, random: random))
         var later: [SyncMachine.Action] = []
@@ -203,8 +203,8 @@ extension SyncEngine {
         let open = last.flatMap { packet -> (ConversationID, Int64)? in
             let body = packet.body
             let id = body["conversation"]["id"].string ?? body["data"]["conversation"]["id"].string ?? body["object"]["id"].string ?? ""
-            guard let conversation = ConversationID(parsing: id), let position = body["position"].int else { return nil }
-            return (conversation, Int64(position))
+            guard let conversation = ConversationID(parsing: id), let position = WireObjects.position(body["position"]) else { return nil }
+            return (conversation, position)
         }
         try store.finishOperations(in: Set(store.queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: open)
         if open != nil, store.queue.operations.values.contains(where: \.isAnswered) { requests.finishOperations(at: .now + .milliseconds(100)) }

@@ -27,7 +27,7 @@ enum WireObjects {
         guard let id = ConversationID(parsing: json["id"].string ?? ""), let position = position(json["position"]) else { return nil }
         let identities = (json["participants"].array ?? []).compactMap(basicIdentity)
         let record = ConversationRecord(
-            id: id, createdAt: time(json["created_at"]) ?? now, participants: identities.map(\.userID).sorted(),
+            id: id, createdAt: time(json["created_at"]) ?? now, participants: Set(identities.map(\.userID)).sorted(),
             isDistinct: json["distinct"].bool ?? false, deliveryReceipts: json["delivery_receipts"].bool ?? true,
             readReceipts: json["read_receipts"].bool ?? true, metadata: texts(json["metadata"]),
             unreadCount: count(json["unread_message_count"]) ?? 0,
@@ -38,7 +38,7 @@ enum WireObjects {
     }
 
     static func message(_ json: JSONValue, now: Int64) -> ShownMessage? {
-        guard let id = MessageID(parsing: json["id"].string ?? ""), let position = position(json["position"], below: MessageRecord.unsent),
+        guard let id = MessageID(parsing: json["id"].string ?? ""), let position = messagePosition(json["position"]),
             let conversation = ConversationID(parsing: json["conversation"]["id"].string ?? "")
         else { return nil }
         let sender = basicIdentity(json["sender"])
@@ -51,17 +51,19 @@ enum WireObjects {
     }
 
     static func announcement(_ json: JSONValue, now: Int64) -> AnnouncementRecord? {
-        guard let id = AnnouncementID(parsing: json["id"].string ?? ""), let position = json["position"].int else { return nil }
+        guard let id = AnnouncementID(parsing: json["id"].string ?? ""), let position = messagePosition(json["position"]) else {
+            return nil
+        }
         let sender = basicIdentity(json["sender"])
         return AnnouncementRecord(
-            id: id, position: Int64(position), sender: sender?.userID, senderName: sender == nil ? json["sender"]["display_name"].string : nil,
+            id: id, position: position, sender: sender?.userID, senderName: sender == nil ? json["sender"]["display_name"].string : nil,
             sentAt: time(json["sent_at"]) ?? now, receivedAt: now, isUnread: json["is_unread"].bool ?? false,
             parts: (json["parts"].array ?? []).compactMap(part))
     }
 
     static func part(_ json: JSONValue) -> PartRecord? {
         guard let id = partID(json["id"].string ?? ""), let type = json["mime_type"].string else { return nil }
-        var part = PartRecord(id: id, mimeType: type, size: json["size"].int ?? 0)
+        var part = PartRecord(id: id, mimeType: type, size: size(json["size"]) ?? 0)
         part.updatedAt = time(json["updated_at"])
         setContent(of: &part, body: json["body"], encoding: json["encoding"], content: json["content"])
         return part
@@ -121,24 +123,41 @@ enum WireObjects {
         }
     }
 
-    /// A place in a log; nil for what no log comes to, so that nothing that is computed from it overflows.
-    static func position(_ json: JSONValue, below end: Int64 = MessageRecord.unsent / Position.wireStep) -> Int64? {
-        json.int.flatMap { 0..<end ~= Int64($0) ? Int64($0) : nil }
-    }
+    /// A position in a log; nil if the number is negative or above every log, so that arithmetic on the result cannot overflow.
+    static func position(_ json: JSONValue) -> Int64? { json.integer.flatMap { position($0) } }
 
-    static func count(_ json: JSONValue) -> Int? { json.int.flatMap { 0...Int(Int32.max) ~= $0 ? $0 : nil } }
+    /// A position in a log; see ``position(_:)-(JSONValue)``.
+    static func position(_ number: Int64) -> Int64? { 0..<MessageRecord.unsent / Position.wireStep ~= number ? number : nil }
+
+    /// The position of a message: `Position.wireStep` times that of its change. Nil as for ``position(_:)-(JSONValue)``.
+    static func messagePosition(_ json: JSONValue) -> Int64? { json.integer.flatMap { 0..<MessageRecord.unsent ~= $0 ? $0 : nil } }
+
+    static func count(_ json: JSONValue) -> Int? { json.integer.flatMap { count($0) } }
+
+    static func count(_ number: Int64) -> Int? { 0...Int64(Int32.max) ~= number ? Int(exactly: number) : nil }
+
+    /// Bytes of a part; nil if the number is negative, or too large for JSON to hold it exactly.
+    static func size(_ json: JSONValue) -> Int? { json.integer.flatMap { 0...1 << 53 ~= $0 ? Int(exactly: $0) : nil } }
 
     /// Microseconds since 1970.
     static func time(_ json: JSONValue) -> Int64? { json.string.flatMap { WireTime.microseconds($0) } }
 
     /// The texts of a tree by key path. Keys are taken as they are, also such as this library would not set.
-    static func texts(_ json: JSONValue, below path: String = "") -> [String: String] {
+    /// - Parameter path: of the tree. Texts at a path that is not ``isStorable(_:)`` are left out.
+    static func texts(_ json: JSONValue, at path: String = "") -> [String: String] {
         var found: [String: String] = [:]
         collect(json, at: path, into: &found)
         return found
     }
 
+    /// A Boolean value that indicates whether a key path is within the limits of the server. Trees are walked recursively, so a deeper path could
+    /// overflow the stack.
+    static func isStorable(_ path: String) -> Bool {
+        path.utf8.count <= Limits.metadataPathBytes && path.utf8.count { $0 == UInt8(ascii: ".") } < Limits.metadataDepth
+    }
+
     private static func collect(_ json: JSONValue, at path: String, into found: inout [String: String]) {
+        guard isStorable(path) else { return }
         if let text = json.string {
             found[path] = text
         } else {

@@ -20,7 +20,7 @@ public final class ProtocolSocket: Sendable {
         /// For a client that takes all packets with ``ProtocolSocket/takePackets(atMost:)``: no history is kept, every packet stays until it is taken, and reading
         /// from the network pauses while more than so many wait. Nil: as ``historyLimit`` says.
         public var readAhead: Int?
-        /// The longest frame taken from the server.
+        /// The longest frame taken from the server, and the longest message in several frames.
         public var frameLimit = 16 << 20
         /// Bytes that the kernel may hold for the client to read; nil: as the system decides. A small one makes a client that stops reading show sooner.
         public var receiveBuffer: Int?
@@ -36,6 +36,7 @@ public final class ProtocolSocket: Sendable {
     }
 
     let answersPings: Bool
+    let messageLimit: Int
     private let channel: any Channel
     private let inbox: Mutex<SocketInbox>
     private let numbers = Atomic<UInt64>(1)
@@ -46,6 +47,7 @@ public final class ProtocolSocket: Sendable {
     init(channel: any Channel, options: Options) {
         self.channel = channel
         answersPings = options.answersPings
+        messageLimit = options.frameLimit
         readAhead = options.readAhead
         inbox = Mutex(SocketInbox(historyLimit: options.readAhead == nil ? options.historyLimit : nil))
     }
@@ -154,7 +156,8 @@ public final class ProtocolSocket: Sendable {
     /// Forgets all packets not taken yet.
     public func discardPending() { inbox.withLock { $0.discardUntaken() } }
     /// What the server did against the rules: counters that are not 0, 1, 2, …, timestamps that are absent or go back (which they may once for each
-    /// replay asked for by ``request(_:objectID:data:deadline:)``), text that is no JSON, frames that are not text.
+    /// replay asked for by ``request(_:objectID:data:deadline:)``), text that is no JSON, frames that are not text. The first 1,000 are kept. With
+    /// ``Options/readAhead`` the order is not checked.
     public var violations: [String] { inbox.withLock { $0.violations } }
     /// Pings the server sent.
     public var pingCount: Int { pings.load(ordering: .relaxed) }

@@ -10,6 +10,9 @@ final class SocketHandler: ChannelInboundHandler {
     private let socket: ProtocolSocket
     private var fragments: (isText: Bool, data: ByteBuffer)?
     private var closure: SocketClosure?
+    private var isSendingPong = false
+    /// The last ping that came while an earlier answer was being sent.
+    private var unansweredPing: ByteBuffer?
 
     init(socket: ProtocolSocket) { self.socket = socket }
 
@@ -18,10 +21,10 @@ final class SocketHandler: ChannelInboundHandler {
         switch frame.opcode {
         case .text: beginMessage(frame, isText: true)
         case .binary: beginMessage(frame, isText: false)
-        case .continuation: continueMessage(frame)
+        case .continuation: continueMessage(frame, context: context)
         case .ping:
             socket.pingReceived()
-            if socket.answersPings { sendFrame(.pong, data: frame.unmaskedData, context: context) }
+            if socket.answersPings { sendPong(frame.unmaskedData, context: context) }
         case .pong: break
         case .connectionClose: closeReceived(frame.unmaskedData, context: context)
         default: break
@@ -44,8 +47,9 @@ final class SocketHandler: ChannelInboundHandler {
         if frame.fin { deliverMessage(frame.unmaskedData, isText: isText) } else { fragments = (isText, frame.unmaskedData) }
     }
 
-    private func continueMessage(_ frame: WebSocketFrame) {
-        guard var whole = fragments else { return }
+    private func continueMessage(_ frame: WebSocketFrame, context: ChannelHandlerContext) {
+        guard var whole = fragments.take() else { return }
+        guard frame.data.readableBytes <= socket.messageLimit - whole.data.readableBytes else { return context.close(promise: nil) }
         whole.data.writeImmutableBuffer(frame.unmaskedData)
         fragments = frame.fin ? nil : whole
         if frame.fin { deliverMessage(whole.data, isText: whole.isText) }
@@ -63,6 +67,18 @@ final class SocketHandler: ChannelInboundHandler {
         if let code { echo.writeInteger(code) }
         sendFrame(.connectionClose, data: echo, context: context)
         context.close(promise: nil)
+    }
+
+    /// Answers a ping. Only the last one needs an answer (RFC 6455, 5.5.3), so a server that sends pings and reads nothing does not fill the memory.
+    private func sendPong(_ data: ByteBuffer, context: ChannelHandlerContext) {
+        guard !isSendingPong else { return unansweredPing = data }
+        isSendingPong = true
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.assumeIsolated().whenSuccess { [self] _ in
+            isSendingPong = false
+            if let ping = unansweredPing.take() { sendPong(ping, context: context) }
+        }
+        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: data)), promise: written)
     }
 
     private func sendFrame(_ opcode: WebSocketOpcode, data: ByteBuffer, context: ChannelHandlerContext) {

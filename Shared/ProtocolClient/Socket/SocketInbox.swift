@@ -21,7 +21,10 @@ struct SocketInbox {
     /// The most packets that are kept; the oldest go first. Nil: there is no history, and packets stay until they are taken.
     private let historyLimit: Int?
     private(set) var history: [ReceivedPacket] = []
+    /// The first violations of the rules, at most ``violationLimit``.
     private(set) var violations: [String] = []
+    /// A bound, because a broken server can break the rules with each packet.
+    static let violationLimit = 1000
     private(set) var closure: SocketClosure?
     private(set) var received = 0
     /// Packets not taken yet, oldest first.
@@ -41,13 +44,16 @@ struct SocketInbox {
         do {
             json = try JSONValue(parsing: text)
         } catch {
-            violations.append("packet \(received) is not JSON")
+            record("packet \(received) is not JSON")
             json = .null
         }
         let packet = ReceivedPacket(index: received, receivedAt: time, json: json)
         received += 1
-        checkOrder(of: packet)
-        if historyLimit != nil { history.append(packet) }
+        // A client that keeps no history has its own rules for packets that are out of order.
+        if historyLimit != nil {
+            checkOrder(of: packet)
+            history.append(packet)
+        }
         trim(&history)
         let taker = takeWaiter(for: packet)
         if taker == nil {
@@ -92,23 +98,27 @@ struct SocketInbox {
     /// The rules of docs/conformance.md §12.2: counters 0, 1, 2, …; timestamps present, readable, never going back.
     private mutating func checkOrder(of packet: ReceivedPacket) {
         if packet.counter != packet.index {
-            violations.append("packet \(packet.index) has the counter \(packet.counter.map(String.init) ?? "none")")
+            record("packet \(packet.index) has the counter \(packet.counter.map(String.init) ?? "none")")
         }
         guard let text = packet.timestamp, let time = Self.date(text) else {
-            violations.append("packet \(packet.index) has no readable timestamp")
+            record("packet \(packet.index) has no readable timestamp")
             return
         }
         if let lastTimestamp, time < lastTimestamp {
-            if replays > 0 { replays -= 1 } else { violations.append("packet \(packet.index) goes back in time to \(text)") }
+            if replays > 0 { replays -= 1 } else { record("packet \(packet.index) goes back in time to \(text)") }
         }
         lastTimestamp = time
+    }
+
+    private mutating func record(_ violation: String) {
+        if violations.count < Self.violationLimit { violations.append(violation) }
     }
 
     /// From now on packets may come that are older than those before them.
     mutating func replayRequested() { replays += 1 }
 
     /// Servers send text only.
-    mutating func binaryReceived() { violations.append("a binary frame after packet \(received)") }
+    mutating func binaryReceived() { record("a binary frame after packet \(received)") }
 
     static func date(_ text: String) -> Date? {
         if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)) { return date }

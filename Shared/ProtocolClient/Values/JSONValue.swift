@@ -51,7 +51,9 @@ public enum JSONValue: Hashable, Sendable {
     /// The text of a string; nil for anything else.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
     /// A whole number; nil for anything else.
-    public var int: Int? { if case .integer(let value) = self { Int(value) } else { nil } }
+    public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+    /// A whole number that the platform's integer can hold; nil for anything else.
+    public var int: Int? { integer.flatMap { Int(exactly: $0) } }
     /// Any number; nil for anything else.
     public var double: Double? {
         switch self {

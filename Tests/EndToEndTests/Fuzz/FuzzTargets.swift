@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FuzzValues
 import ProtocolClient
 import SeededRandom
 import TestCluster
-import TestSupport
 import Testing
+import TestSupport
 
 /// A user with a session and objects of their own, so that what is nearly valid reaches deep into the services.
 struct FuzzTargets: Sendable {

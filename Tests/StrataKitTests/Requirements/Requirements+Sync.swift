@@ -116,5 +116,11 @@ extension Requirements {
                 After each reconnect the client replays what it missed. If the server's log does not reach back so far, the client loads its lists \
                 anew and keeps unsent work.
                 """),
+            Requirement(
+                id: "SYNC-74",
+                """
+                No packet and no answer of the server ends the process or damages the store. Numbers, paths and times that break the protocol are \
+                ignored.
+                """),
         ])
 }

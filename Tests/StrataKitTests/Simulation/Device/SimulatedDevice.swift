@@ -190,7 +190,7 @@ final class SimulatedDevice {
         let body = last["body"]
         let id = body["conversation"]["id"].string ?? body["data"]["conversation"]["id"].string ?? body["object"]["id"].string ?? ""
         var open: (ConversationID, Int64)?
-        if let conversation = ConversationID(parsing: id), let position = body["position"].int { open = (conversation, Int64(position)) }
+        if let conversation = ConversationID(parsing: id), let position = WireObjects.position(body["position"]) { open = (conversation, position) }
         try store.finishOperations(in: Set(store.queue.all.filter(\.isAnswered).compactMap(\.conversation)), open: open)
         if open != nil, store.queue.all.contains(where: \.isAnswered) { finishAt = instant + .milliseconds(100) }
     }

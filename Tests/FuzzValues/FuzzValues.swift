@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ProtocolClient
-import SeededRandom
-import TestCluster
-import TestSupport
+package import ProtocolClient
+package import SeededRandom
 
 /// Values that no reader expects, and bytes that are none.
-struct FuzzValues: Sendable {
-    var generator: SeededGenerator
+package struct FuzzValues: Sendable {
+    package var generator: SeededGenerator
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    package init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
     // MARK: JSON
 
-    mutating func value(depth: Int = 0) -> JSONValue {
+    package mutating func value(depth: Int = 0) -> JSONValue {
         switch generator.int(0...(depth > 4 ? 5 : 8)) {
         case 0: return .null
         case 1: return .bool(generator.chance(50))
@@ -26,7 +24,7 @@ struct FuzzValues: Sendable {
     }
 
     /// Names that mean something, so that what is below them is looked at, and others.
-    mutating func name() -> String {
+    package mutating func name() -> String {
         generator.chance(80)
             ? generator.pick([
                 "id", "participants", "metadata", "parts", "mime_type", "body", "encoding", "content", "size", "notification", "recipients", "type",
@@ -37,7 +35,7 @@ struct FuzzValues: Sendable {
             ]) : text()
     }
 
-    mutating func text() -> String {
+    package mutating func text() -> String {
         switch generator.int(0...15) {
         case 0: return ""
         case 1:
@@ -67,7 +65,7 @@ struct FuzzValues: Sendable {
     }
 
     /// The same value with a few things changed, added or missing.
-    mutating func mutated(_ value: JSONValue) -> JSONValue {
+    package mutating func mutated(_ value: JSONValue) -> JSONValue {
         switch value {
         case .object(var members):
             guard let key = members.keys.sorted().randomElement(using: &generator) else { return generator.chance(50) ? self.value() : value }
@@ -103,10 +101,10 @@ struct FuzzValues: Sendable {
 
     // MARK: Bytes
 
-    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) } }
+    package mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) } }
 
     /// Flipped, cut, doubled, with what is not UTF-8 in between.
-    mutating func mutated(_ text: [UInt8]) -> [UInt8] {
+    package mutating func mutated(_ text: [UInt8]) -> [UInt8] {
         var text = text
         for _ in 0..<generator.int(1...4) {
             let position = generator.int(0...text.count)
@@ -129,7 +127,7 @@ struct FuzzValues: Sendable {
     }
 
     /// A body of a request: mostly a small change of a valid one.
-    mutating func body(from valid: JSONValue?) -> [UInt8] {
+    package mutating func body(from valid: JSONValue?) -> [UInt8] {
         let valid = valid ?? [:]
         switch generator.int(0...19) {
         case 0...8: return Array(mutated(valid).text.utf8)

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import RequirementTrait
+import TestTiers
+import Testing
+
+@testable import StrataKit
+
+/// `STRATA_HOSTILE_SEED` feeds the inputs of one seed only, in this process.
+@Suite("a server that does not keep to the protocol")
+struct HostileServerTests {
+    /// The inputs of one seed.
+    private static let inputs = 2_500
+    private static let onlySeed = ProcessInfo.processInfo.environment["STRATA_HOSTILE_SEED"].flatMap { UInt64($0) }
+    /// 100,000 inputs in the long tier.
+    private static let seeds = onlySeed.map { [$0] } ?? Array(1...TestTier.pick(short: 1, long: 40))
+
+    /// Each seed has a process of its own. If one ends too early, its store is opened here, as at the next start of an app.
+    @Test("whatever it sends ends no process and damages no store", .proves("SYNC-74"), arguments: seeds)
+    func survives(_ seed: UInt64) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().lowercaseText)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        if Self.onlySeed != nil { return try await Self.feed(seed, folder.path) }
+        let path = folder.path
+        let result = await #expect(processExitsWith: .success, "STRATA_HOSTILE_SEED=\(seed) shows the error") { [seed, path] in
+            try await Self.feed(seed, path)
+        }
+        guard result == nil else { return }
+        let pool = try StoreFile.open(folder.appending(path: "store.sqlite"))
+        #expect(try await pool.read { try String.fetchAll($0, sql: "PRAGMA integrity_check") } == ["ok"])
+        #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "store.sqlite.damaged").path))
+        try pool.close()
+    }
+
+    private static func feed(_ seed: UInt64, _ path: String) async throws {
+        let server = try await HostileServer(seed: seed, folder: URL(filePath: path))
+        try await server.feed(inputs)
+        try await server.close()
+        #expect(server.defects == [])
+        #expect(server.fed == inputs)
+    }
+}

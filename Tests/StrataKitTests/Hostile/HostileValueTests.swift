@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import RequirementTrait
+import StrataModel
+import Testing
+
+@testable import ProtocolClient
+@testable import StrataKit
+
+/// Each value here once ended the process, stopped the synchronization or filled the memory.
+@Suite("values that no server sends")
+struct HostileValueTests {
+    static let numbers: [Int64] = [.min, -8192, -1, 1 << 49, 1 << 62, .max]
+    private let chat = ConversationID.test(1)
+
+    private func store() throws -> StoreFixture {
+        let store = try StoreFixture()
+        try store.addConversation(chat)
+        try store.addMessages(2...4, in: chat)
+        return store
+    }
+
+    // MARK: Positions
+
+    @Test("a deletion up to a position that no log has changes nothing", .proves("SYNC-74"), arguments: numbers)
+    func deletion(_ position: Int64) throws {
+        let store = try store()
+        var packet = WireJSON.deleted(chat, .myDevices, upTo: 1)
+        packet["body"]["data"]["from_position"] = .integer(position)
+        // The message of this transaction is not in the database yet.
+        try store.apply(WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)), packet)
+        #expect(try store.messages(in: chat).count == (position == 1 << 49 ? 0 : 4))
+        #expect(try store.conversation(chat) != nil)
+    }
+
+    @Test("reading up to a position that no log has changes nothing", .proves("SYNC-74"), arguments: numbers)
+    func allRead(_ position: Int64) throws {
+        let store = try store()
+        var packet = WireJSON.allRead(chat, by: WireJSON.ana, upTo: 1, at: 6)
+        packet["body"]["data"]["position"] = .integer(position)
+        try store.apply(WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)), packet)
+        #expect(try store.message(.test(5))?.isUnread == (position != 1 << 49))
+    }
+
+    @Test("a user is added at the first position, or at one that no log has", .proves("SYNC-74"), arguments: numbers + [0])
+    func newcomer(_ position: Int64) throws {
+        let store = try store()
+        try store.apply(
+            WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)), WireJSON.updated(chat, at: position, WireJSON.add(WireJSON.cleo)))
+        #expect(try store.messages(in: chat).count == 4)
+    }
+
+    @Test("a position of the own log that no log has hides no later change", .proves("SYNC-74"), arguments: numbers)
+    func ownLog(_ position: Int64) throws {
+        let store = try store()
+        try store.apply(WireJSON.counts(of: chat, user: position, unread: 0, total: 3))
+        let name = WireJSON.change("create", "Identity", WireJSON.cleo.layerID, user: 8, WireJSON.identity(WireJSON.cleo, name: "Cleo"))
+        try store.apply(name)
+        #expect(try store.core.read { try $0.identity(WireJSON.cleo).displayName } == "Cleo")
+        #expect(store.core.cursor.userPosition == 8)
+    }
+
+    @Test("an answer with a position that no log has ends its change", .proves("SYNC-74"), arguments: numbers)
+    func answer(_ position: Int64) throws {
+        let header = RESTAnswer.Header(name: "Strata-Position", value: "\(position)")
+        guard case .success(_, let positions) = ServerAnswer(RESTAnswer(status: 200, headers: [header], body: Data())) else {
+            throw StrataError(.unknown, "no success")
+        }
+        #expect(positions == .init())
+    }
+
+    // MARK: Sizes
+
+    @Test("a size that no content has counts as 0", .proves("SYNC-74"), arguments: [.min, -1, (1 << 53) + 1, .max] as [Int64])
+    func size(_ size: Int64) {
+        let part: JSONValue = ["id": .string(WireJSON.partLayerID(UUID(), of: .test(1))), "mime_type": "text/plain", "size": .integer(size)]
+        #expect(WireObjects.part(part)?.size == 0)
+    }
+
+    @Test("sums of sizes do not overflow", .proves("SYNC-74"))
+    func sums() {
+        let files = (0..<4).map { DiskPlan.File(name: "f\($0)", size: $0 == 0 ? .min : .max, usedAt: Int64($0), isOnServer: true) }
+        #expect(DiskPlan(files: files, capacity: 1000).deletions.map(\.name) == ["f0", "f1"])
+        let transfers = [TransferProgress(total: .max), TransferProgress(total: .max), TransferProgress(total: .min)]
+        for transfer in transfers { transfer.update(completed: .max) }
+        #expect(AggregateProgress(transfers).total == .max)
+        #expect(AggregateProgress(transfers).fraction == 1)
+        #expect([Int.max, 1].clampedSum == .max)
+    }
+
+    // MARK: Metadata
+
+    @Test("paths of metadata that no server stores are ignored", .proves("SYNC-74"), arguments: [33, 512, 30_000])
+    func deepPath(_ depth: Int) throws {
+        let store = try store()
+        let path = Array(repeating: "a", count: depth).joined(separator: ".")
+        try store.apply(
+            WireJSON.created(WireJSON.conversation(chat, at: 9, metadata: [path: "x", "b": "y"])),
+            WireJSON.updated(
+                chat, at: 10, WireJSON.set("metadata.\(path)", "x"), WireJSON.set("metadata.c", [path: "x"]), WireJSON.delete("metadata.\(path)")))
+        #expect(try store.metadata(of: chat) == ["b": "y"])
+        let deepest = Array(repeating: "a", count: 32).joined(separator: ".")
+        try store.apply(WireJSON.updated(chat, at: 11, WireJSON.set("metadata.\(deepest)", "x")))
+        #expect(try store.metadata(of: chat) == ["b": "y", deepest: "x"])
+    }
+
+    @Test("a tree as deep as JSON can be is ignored, and is read on a small stack", .proves("SYNC-74"))
+    func deepTree() async throws {
+        let text = String(repeating: "{\"a\":", count: 512) + "\"x\"" + String(repeating: "}", count: 512)
+        // Threads other than the main one have so much on Apple platforms.
+        let values: [String: String] = await withCheckedContinuation { continuation in
+            let thread = Thread { continuation.resume(returning: WireObjects.texts((try? JSONValue(parsing: text)) ?? "not read")) }
+            thread.stackSize = 512 << 10
+            thread.start()
+        }
+        #expect(values == [:])
+    }
+
+    // MARK: Constraints of the store
+
+    @Test("a participant who is listed twice is there once", .proves("SYNC-74"))
+    func twice() throws {
+        let store = try store()
+        try store.apply(WireJSON.created(WireJSON.conversation(chat, at: 9, participants: [WireJSON.ana, WireJSON.ben, WireJSON.ben])))
+        #expect(try store.participants(of: chat) == [WireJSON.ana, WireJSON.ben])
+    }
+
+    @Test("an announcement may have the UUID of a message", .proves("SYNC-74"))
+    func oneUUID() throws {
+        let store = try store()
+        let id = AnnouncementID(rawValue: MessageID.test(2).rawValue)
+        try store.apply(WireJSON.change("create", "Announcement", id.layerID, user: 1, WireJSON.announcement(id)))
+        #expect(try store.core.read { try $0.shownAnnouncement(id) } != nil)
+        #expect(try store.message(.test(2)) != nil)
+    }
+}
