@@ -121,6 +121,8 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let storeInUse = Code(20001, "storeInUse")
         /// The app has cancelled a transfer of content, or has ended the connection that it needed.
         public static let transferCancelled = Code(20002, "transferCancelled")
+        /// A newer version of the library has written the store. The store is kept: update the app.
+        public static let newerStore = Code(20003, "newerStore")
     }
 
     /// What went wrong.

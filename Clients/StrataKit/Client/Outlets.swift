@@ -17,7 +17,7 @@ struct Outlets: Sendable {
 
     /// Opens the store of a session.
     /// - Returns: nil for a session without a user.
-    /// - Throws: ``StrataError/Code/devicePersistenceFailure``.
+    /// - Throws: ``StrataError/Code/newerStore``, ``StrataError/Code/devicePersistenceFailure``.
     func makeEngine(of session: SessionFile.Stored) throws -> SyncEngine? {
         guard let user = session.userID else { return nil }
         let content = folder.appending(path: session.store + "-content")
@@ -36,6 +36,8 @@ struct Outlets: Sendable {
                 publishTyping: { [typing] in if link.isOpen { typing.send($0) } },
                 signInNeeded: { token, need in Task { await link.client?.challenged(user, token: token, need: need) } })
             return try SyncEngine(database: pool, me: user, token: session.token, contentFolder: content, dependencies: dependencies)
+        } catch let error as StrataError {
+            throw error
         } catch let error as DatabaseError {
             throw StrataError(
                 .devicePersistenceFailure, "The store could not be opened: \(error.resultCode) \(error.message ?? "")", underlying: [error])

@@ -11,6 +11,7 @@ enum StoreFile {
     ///   - checkedFirst: a file of at most this many bytes is read completely before it is used. A larger file is read while it is in use, so that the app does
     ///     not wait. If the larger file is damaged, the library rebuilds it when it opens it next time.
     ///   - boundary: called before and after each statement of each connection.
+    /// - Throws: ``StrataError/Code/newerStore``, and the file stays as it is; an error of the database.
     static func open(
         _ url: URL, checkedFirst: Int = checkedFirst, atBoundary boundary: (@Sendable () -> Void)? = nil
     ) throws -> DatabasePool {
@@ -37,6 +38,10 @@ enum StoreFile {
         let size = (try? FileManager.default.attributesOfItem(atPath: path(url))[.size] as? Int) ?? 0
         let pool = try DatabasePool(path: path(url), configuration: configuration(boundary))
         do {
+            // Before anything else is read: this version may not understand it, and would take the store for damaged.
+            guard try pool.read({ try !StoreSchema.isNewer($0) }) else {
+                throw StrataError(.newerStore, "The store \(url.lastPathComponent) was written by a newer version of StrataKit.")
+            }
             if size <= checkedFirst { try checkIntegrity(of: pool) }
             try StoreSchema.migrator.migrate(pool)
             _ = try pool.read { try StoredState($0) }
@@ -180,7 +185,7 @@ enum StoreFile {
                 let rows = try Row.fetchCursor(db, sql: "SELECT sequence, id, record FROM \(table) NOT INDEXED \(clause)")
                 while let row = try rows.next() {
                     guard let sequence = Int64.fromDatabaseValue(row[0]), let id = Data.fromDatabaseValue(row[1]),
-                        let record = String.fromDatabaseValue(row[2])
+                        let record = String.fromDatabaseValue(row[2]), 0..<MessageRecord.unsent ~= sequence
                     else { continue }
                     found.append(SavedRow(sequence: sequence, id: id, record: record))
                 }
@@ -193,7 +198,7 @@ enum StoreFile {
 
     private static func lastSequence(in old: DatabaseQueue) -> Int64 {
         let value = try? old.read { try DatabaseValue.fetchOne($0, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'operation'") }
-        return value.flatMap { Int64.fromDatabaseValue($0) }.map { min(max($0, 0), .max - 1) } ?? 0
+        return value.flatMap { Int64.fromDatabaseValue($0) }.map { min(max($0, 0), MessageRecord.unsent) } ?? 0
     }
 
     // MARK: Files

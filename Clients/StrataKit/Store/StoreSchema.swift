@@ -13,6 +13,13 @@ enum StoreSchema {
         return migrator
     }
 
+    /// A Boolean value that indicates whether a newer version of the library has changed the tables. Such a store has all steps of this version, and one
+    /// with a higher number.
+    static func isNewer(_ db: Database) throws -> Bool {
+        let (known, made) = (migrator.migrations, try migrator.appliedIdentifiers(db))
+        return made.isSuperset(of: known) && made.contains { Int($0) ?? 0 > known.count }
+    }
+
     private static let first = """
         CREATE TABLE conversation (
             id BLOB PRIMARY KEY NOT NULL,

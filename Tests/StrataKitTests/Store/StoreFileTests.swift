@@ -282,6 +282,25 @@ final class StoreFileTests {
         #expect(passed.withLock { $0 } == opened + 6)
     }
 
+    @Test("a store of a newer version is refused and kept, even if this version cannot read its queue", .proves("STORE-6"), arguments: [true, false])
+    func newer(_ isMarked: Bool) throws {
+        try fill()
+        let queue = try DatabaseQueue(path: file.path)
+        try queue.write { db in
+            try db.execute(sql: "INSERT INTO grdb_migrations VALUES ('3'), ('4')")
+            try db.execute(sql: "ALTER TABLE operation ADD COLUMN lane TEXT; UPDATE operation SET record = '{}'")
+        }
+        try queue.close()
+        if isMarked { try Data().write(to: file.appendingPathExtension("found-damaged")) }
+        let error = #expect(throws: StrataError.self) { try StoreFile.open(file) }
+        #expect(error?.code == .newerStore)
+        #expect(try !names.contains { $0.contains(".damaged") || $0.contains("rebuil") })
+        let kept = try DatabaseQueue(path: file.path)
+        #expect(try kept.read { try String.fetchAll($0, sql: "SELECT record FROM operation") } == ["{}"])
+        #expect(try kept.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM message") } == 40)
+        try kept.close()
+    }
+
     @Test("it goes with all that belongs to it")
     func removed() throws {
         try fill()
