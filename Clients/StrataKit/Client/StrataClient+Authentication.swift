@@ -91,15 +91,12 @@ extension StrataClient {
         try await endSession(session)
     }
 
-    /// Removes a session with all that belongs to it.
+    /// Removes a session with all that belongs to it. If the process ends midway, the next client of the app removes the rest.
     func endSession(_ session: SessionFile.Stored) async throws {
         let isCurrent = sessionFile.current?.identifier == session.identifier
         try persisting { try sessionFile.removeSession(session.identifier) }
         if isCurrent { await stopEngine(releaseEngine()) }
-        try persisting {
-            try StoreFile.remove(folder.appending(path: session.store))
-            try? FileManager.default.removeItem(at: folder.appending(path: session.store + "-content"))
-        }
+        try persisting { try sessionFile.removeData(of: session.store) }
         if let token = session.token { await signOut(token) }
         if isCurrent, let user = session.userID { outlets.events.send(.deauthenticated(user)) }
     }

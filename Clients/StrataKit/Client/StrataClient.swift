@@ -27,7 +27,8 @@ public actor StrataClient {
         public var server: URL
         /// Which older messages are fetched by themselves.
         public var syncPolicy: SyncPolicy
-        /// Where stores and sessions are kept. Each app id has a folder of its own in it. The folder holds messages and session tokens: keep it private.
+        /// Where stores and sessions are kept. Each app id has a folder of its own in it. The folder holds messages: keep it private. Session
+        /// tokens are in the keychain on Apple platforms, and elsewhere in the folder, in a file that only its owner can read.
         public var directory: URL
         /// The client's log. It contains no text of messages and no tokens.
         public var logger: Logger
@@ -76,8 +77,11 @@ public actor StrataClient {
     private let claim: StoreClaim
 
     /// A client of one app. It is not connected yet; what is in the store can be read if a user was signed in before.
-    /// - Throws: ``StrataError/Code/invalidAppID``, ``StrataError/Code/storeInUse``, ``StrataError/Code/devicePersistenceFailure``, or
-    ///   ``StrataError/Code/invalidArgument`` for the address of the server.
+    ///
+    /// The call finishes what signing out began before the process ended: what is left of that user is removed.
+    /// - Throws: ``StrataError/Code/invalidAppID``; ``StrataError/Code/storeInUse``; ``StrataError/Code/newerStore``, and the store is kept;
+    ///   ``StrataError/Code/devicePersistenceFailure``, also while the device is locked and sessions or tokens cannot be read: try again after the
+    ///   device was unlocked; ``StrataError/Code/invalidArgument`` for the address of the server.
     public init(appID: String, options: Options) throws {
         guard let app = AppID(parsing: appID) else { throw StrataError(.invalidAppID, "\(appID) is not an app id.") }
         self.appID = app
@@ -93,7 +97,9 @@ public actor StrataClient {
         let outlets = Outlets(server: server, options: options, folder: folder)
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try DeviceProtection.apply(to: folder)
             sessionFile = try SessionFile(folder: folder)
+            sessionFile.removeLeftovers()
             engine = try sessionFile.current.flatMap { try outlets.makeEngine(of: $0) }
         } catch {
             // It must be shut down before it is released.

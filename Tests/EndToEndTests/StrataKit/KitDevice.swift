@@ -32,9 +32,13 @@ extension KitUser {
     static func files(of app: TestApp, in folder: URL) -> URL { folder.appending(path: app.id.split(separator: "/").last.map(String.init) ?? "") }
 
     static func token(of user: String, _ app: TestApp, in folder: URL) throws -> String {
-        let data = try Data(contentsOf: files(of: app, in: folder).appending(path: "sessions.json"))
-        let sessions = try JSONValue(parsing: String(decoding: data, as: UTF8.self))["sessions"].array ?? []
-        guard let token = sessions.first(where: { $0["userID"].string == user })?["token"].string else { throw KitProblem("\(user) has no token") }
+        func content(_ name: String) throws -> JSONValue {
+            try JSONValue(parsing: Data(contentsOf: files(of: app, in: folder).appending(path: name)))
+        }
+        let session = try content("sessions.json")["sessions"].array?.first { $0["userID"].string == user }
+        guard let store = session?["store"].string, let token = try content("tokens.json")[store].string else {
+            throw KitProblem("\(user) has no token")
+        }
         return token
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import GRDB
 import RequirementTrait
 import Testing
 
@@ -47,6 +48,81 @@ struct OfflineClientTests {
         #expect(await client.sessions.isEmpty)
         try await client.deauthenticate()
     }
+
+    /// The moments at which the process may end: so many of the store's files are removed.
+    @Test("signing out that was cut off leaves nothing after the next start", .proves("AUTH-7"), arguments: 0...4)
+    func signOutCutOff(_ removed: Int) async throws {
+        let first = try clients.client((ana, "a"), (ben, "b"))
+        _ = try await first.chat(with: ben)
+        try Data().write(to: clients.folder.appending(path: "app.sqlite"))
+        await first.close()
+        var sessions = try SessionFile(folder: clients.folder)
+        let ended = try #require(sessions.session(of: ana))
+        try sessions.removeSession(ended.identifier)
+        for name in try names.filter({ $0.hasPrefix(ended.store) }).sorted().prefix(removed) {
+            try FileManager.default.removeItem(at: clients.folder.appending(path: name))
+        }
+        let second = try clients.client()
+        let kept = try #require(sessions.session(of: ben)).store
+        #expect(try names.allSatisfy { ["sessions.json", "tokens.json", "app.sqlite"].contains($0) || $0.hasPrefix(kept) })
+        #expect(try SessionFile(folder: clients.folder).all.map(\.userID) == [ben])
+        #expect(try String(contentsOf: clients.folder.appending(path: "sessions.json"), encoding: .utf8).contains(ended.store) == false)
+        #expect(try String(contentsOf: clients.folder.appending(path: "tokens.json"), encoding: .utf8).contains(ended.store) == false)
+        await second.close()
+    }
+
+    @Test("a store that belongs to no session is removed at the start; files of the app stay", .proves("AUTH-7"))
+    func orphans() async throws {
+        let first = try clients.client((ana, "a"))
+        _ = try await first.chat(with: ben)
+        await first.close()
+        let orphan = "\(UUID().lowercaseText).sqlite"
+        for name in try names.filter({ $0.contains(".sqlite") }) {
+            let suffix = name.drop { $0 != "." }.dropFirst(".sqlite".count)
+            try FileManager.default.copyItem(
+                at: clients.folder.appending(path: name), to: clients.folder.appending(path: orphan + suffix))
+        }
+        try Data().write(to: clients.folder.appending(path: "app.sqlite"))
+        let second = try clients.client()
+        #expect(try !names.contains { $0.hasPrefix(orphan) })
+        #expect(try names.contains("app.sqlite"))
+        #expect(await second.pendingChangeCount > 0)
+        await second.close()
+    }
+
+    @Test("with sessions that cannot be read there is no client, and no store is removed", .proves("SESS-4"))
+    func unreadableSessions() async throws {
+        let first = try clients.client((ana, "a"))
+        _ = try await first.chat(with: ben)
+        await first.close()
+        let file = clients.folder.appending(path: "sessions.json")
+        let before = try Data(contentsOf: file)
+        try FileManager.default.moveItem(at: file, to: file.appendingPathExtension("away"))
+        try FileManager.default.createDirectory(at: file, withIntermediateDirectories: true)
+        let error = #expect(throws: StrataError.self) { try clients.client() }
+        #expect(error?.code == .devicePersistenceFailure)
+        try FileManager.default.removeItem(at: file)
+        try FileManager.default.moveItem(at: file.appendingPathExtension("away"), to: file)
+        #expect(try Data(contentsOf: file) == before)
+        let second = try clients.client()
+        #expect(await second.pendingChangeCount > 0)
+        await second.close()
+    }
+
+    @Test("with a store of a newer version there is no client, and the store is kept", .proves("STORE-6"))
+    func newerStore() async throws {
+        let first = try clients.client((ana, "a"))
+        await first.close()
+        let store = try #require(clients.stores.first)
+        let queue = try DatabaseQueue(path: clients.folder.appending(path: store).path)
+        try await queue.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('3')") }
+        try queue.close()
+        let error = #expect(throws: StrataError.self) { try clients.client() }
+        #expect(error?.code == .newerStore)
+        #expect(try clients.stores == [store])
+    }
+
+    private var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: clients.folder.path(percentEncoded: false)) } }
 
     @Test("presence is not told without a connection, and not later", .proves("PRES-3"))
     func presence() async throws {

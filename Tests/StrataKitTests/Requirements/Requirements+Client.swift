@@ -46,6 +46,12 @@ extension Requirements {
                 """),
             Requirement(id: "AUTH-6", "A token that the server does not accept throws `invalidToken`."),
             Requirement(
+                id: "AUTH-7",
+                """
+                If the process ends while `deauthenticate()` or `destroySession(_:)` runs, the next client of the app removes what is left of the \
+                session. A store that belongs to no session is removed as well.
+                """),
+            Requirement(
                 id: "SESS-1",
                 """
                 A client keeps several sessions, one of them current. `switchSession(to:)` changes the user without signing out; streams go on \
@@ -53,5 +59,11 @@ extension Requirements {
                 """),
             Requirement(id: "SESS-2", "A session is `unauthenticated`, `authenticated` or `challenged`. Nothing is sent for a challenged one."),
             Requirement(id: "SESS-3", "An unknown session throws 12001 and a duplicate 12002. Destroying a session removes its database."),
+            Requirement(
+                id: "SESS-4",
+                """
+                If sessions or tokens cannot be read, for example while the device is locked, no client is made: it throws \
+                `devicePersistenceFailure`. No file is changed or removed.
+                """),
         ])
 }

@@ -8,10 +8,20 @@ extension Requirements {
             Requirement(id: "STORE-2", "Reading does not wait for a sync, and sees one consistent state."),
             Requirement(
                 id: "STORE-3",
-                "Files stay out of backups, and cannot be read before the device is first unlocked.",
+                "On Apple platforms, files stay out of backups, and cannot be read before the device is first unlocked.",
                 exempt: "needs an Apple platform, which alone has these attributes of files"),
             Requirement(id: "STORE-4", "The client chooses the id of an object, and the id is final. Sending an object twice makes one."),
             Requirement(id: "STORE-5", "A change and its entry in the queue are stored in one transaction."),
+            Requirement(
+                id: "STORE-6",
+                "A store that a newer version of StrataKit has written is kept as it is. Opening it throws `newerStore`."),
+            Requirement(
+                id: "STORE-7",
+                "Without a keychain, session tokens are in a file with mode 0600 in the client's folder. No other file has them."),
+            Requirement(
+                id: "STORE-8",
+                "On Apple platforms, session tokens are in the keychain, stay on the device, and can be read after it was first unlocked.",
+                exempt: "needs an Apple platform, which alone has a keychain"),
             Requirement(id: "OFF-1", "Each session has a queue of changes that survives a restart."),
             Requirement(
                 id: "OFF-2",

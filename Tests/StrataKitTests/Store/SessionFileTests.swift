@@ -2,6 +2,7 @@
 import Foundation
 import RequirementTrait
 import StrataModel
+import Synchronization
 import Testing
 
 @testable import StrataKit
@@ -104,9 +105,107 @@ final class SessionFileTests {
         #expect(sessions.current == ana)
     }
 
-    @Test("a file that cannot be read has no sessions")
-    func broken() throws {
-        try Data("{".utf8).write(to: folder.appending(path: "sessions.json"))
+    @Test("a file that cannot be read throws and stays as it is; a missing one has no sessions", .proves("SESS-4"))
+    func unreadable() throws {
+        let (file, store) = (folder.appending(path: "sessions.json"), folder.appending(path: "\(UUID().lowercaseText).sqlite"))
+        try Data("messages".utf8).write(to: store)
         #expect(try reopened().all.isEmpty)
+        try Data("{".utf8).write(to: file)
+        #expect(code { _ = try reopened() }?.code == .devicePersistenceFailure)
+        #expect(try Data(contentsOf: file) == Data("{".utf8))
+        try FileManager.default.removeItem(at: file)
+        try FileManager.default.createDirectory(at: file, withIntermediateDirectories: true)
+        #expect(code { _ = try reopened() }?.code == .devicePersistenceFailure)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
+    }
+
+    @Test("while tokens cannot be read, nothing is opened and nothing changes", .proves("SESS-4"))
+    func lockedTokens() throws {
+        let ana = try signIn(WireJSON.ana, "a")
+        let before = try Data(contentsOf: folder.appending(path: "sessions.json"))
+        let tokens = TestTokens()
+        tokens.isLocked.withLock { $0 = true }
+        #expect(code { _ = try SessionFile(folder: folder, tokens: tokens) }?.code == .devicePersistenceFailure)
+        #expect(try Data(contentsOf: folder.appending(path: "sessions.json")) == before)
+        #expect(try reopened().current == ana)
+    }
+
+    @Test("a file of a newer version is refused and kept", .proves("STORE-6"))
+    func newer() throws {
+        let text = Data(#"{"format": 2, "users": {}}"#.utf8)
+        try text.write(to: folder.appending(path: "sessions.json"))
+        #expect(code { _ = try reopened() }?.code == .newerStore)
+        #expect(try Data(contentsOf: folder.appending(path: "sessions.json")) == text)
+    }
+
+    // MARK: Tokens
+
+    @Test("tokens are in a file of their own, which only its owner can read", .proves("STORE-7"))
+    func tokenFile() throws {
+        var ana = try signIn(WireJSON.ana, "secret-a")
+        let (sessionsFile, tokenFile) = (folder.appending(path: "sessions.json"), folder.appending(path: "tokens.json"))
+        #expect(try !String(decoding: Data(contentsOf: sessionsFile), as: UTF8.self).contains("secret"))
+        for file in [sessionsFile, tokenFile] {
+            #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int == 0o600)
+        }
+        #expect(try reopened().current?.token == "secret-a")
+        try sessions.challenge(WireJSON.ana, token: "secret-a")
+        #expect(!FileManager.default.fileExists(atPath: tokenFile.path))
+        ana.token = nil
+        #expect(try reopened().current == ana)
+    }
+
+    @Test("a token that cannot be kept changes nothing", .proves("ERR-2"))
+    func tokenNotKept() throws {
+        let tokens = TestTokens()
+        var sessions = try SessionFile(folder: folder, tokens: tokens)
+        try sessions.saveSession(try sessions.signedIn(WireJSON.ana, token: "a"), isCurrent: true)
+        let before = sessions.all
+        tokens.isLocked.withLock { $0 = true }
+        #expect(throws: (any Error).self) { try sessions.saveSession(.init(identifier: "ben", userID: WireJSON.ben, token: "b"), isCurrent: true) }
+        #expect(sessions.all == before && sessions.current == before.first)
+        tokens.isLocked.withLock { $0 = false }
+        #expect(try SessionFile(folder: folder, tokens: tokens).all == before)
+    }
+
+    // MARK: Ended sessions
+
+    @Test("a session that could not be removed whole is removed at the next start", .proves("AUTH-7"))
+    func tombstone() throws {
+        let tokens = TestTokens()
+        var sessions = try SessionFile(folder: folder, tokens: tokens)
+        let ana = try sessions.signedIn(WireJSON.ana, token: "a")
+        try sessions.saveSession(ana, isCurrent: true)
+        try Data("messages".utf8).write(to: folder.appending(path: ana.store))
+        try sessions.removeSession(ana.identifier)
+        tokens.isLocked.withLock { $0 = true }
+        #expect(throws: (any Error).self) { try sessions.removeData(of: ana.store) }
+        sessions.removeLeftovers()
+        #expect(FileManager.default.fileExists(atPath: folder.appending(path: ana.store).path))
+        tokens.isLocked.withLock { $0 = false }
+        sessions = try SessionFile(folder: folder, tokens: tokens)
+        sessions.removeLeftovers()
+        #expect(tokens.tokens.withLock { $0 }.isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["sessions.json"])
+    }
+}
+
+/// Tokens in memory, which a test can lock as a locked device does.
+final class TestTokens: TokenStore {
+    let tokens = Mutex<[String: String]>([:])
+    let isLocked = Mutex(false)
+
+    private func checkLock() throws {
+        if isLocked.withLock({ $0 }) { throw StrataError(.devicePersistenceFailure, "The device is locked.") }
+    }
+
+    func token(of store: String) throws -> String? {
+        try checkLock()
+        return tokens.withLock { $0[store] }
+    }
+
+    func setToken(_ token: String?, of store: String) throws {
+        try checkLock()
+        tokens.withLock { $0[store] = token }
     }
 }
