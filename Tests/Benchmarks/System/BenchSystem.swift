@@ -12,9 +12,18 @@ import StrataCommand
 final class BenchSystem: Sendable {
     let state: RunningState
     let app: NewApp
-    let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: BenchSystem.clientConfiguration)
+    let client: HTTPClient
+    /// The settings of the services that are not the defaults.
+    let settings: [String: String]
     private let home: URL
     private let process: Process
+    /// The beginning of the app's session tokens.
+    private let tokenPrefix: String
+
+    /// Settings that lift the limits which the load of one machine would reach.
+    private static let noLimits = [
+        "STRATA_RATE_LIMIT_SESSION": "0", "STRATA_RATE_LIMIT_ADDRESS": "0", "STRATA_RATE_LIMIT_SERVER": "0", "STRATA_CONNECTIONS_PER_ADDRESS": "0",
+    ]
 
     private static var clientConfiguration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
@@ -26,6 +35,9 @@ final class BenchSystem: Sendable {
     /// Starts everything and waits until it is up.
     /// - Parameter settings: further ones of the services.
     init(settings: [String: String] = [:]) async throws {
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: Self.clientConfiguration)
+        self.settings = Self.noLimits.merging(settings) { $1 }
+        tokenPrefix = "bench-token-"
         home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: home.path)
@@ -35,12 +47,7 @@ final class BenchSystem: Sendable {
         process.arguments = ["dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning"]
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
-        // All of the load comes from one address.
-        environment["STRATA_RATE_LIMIT_SESSION"] = "0"
-        environment["STRATA_RATE_LIMIT_ADDRESS"] = "0"
-        environment["STRATA_RATE_LIMIT_SERVER"] = "0"
-        environment["STRATA_CONNECTIONS_PER_ADDRESS"] = "0"
-        environment.merge(settings) { $1 }
+        environment.merge(self.settings) { $1 }
         process.environment = environment
         process.standardOutput = FileHandle.nullDevice
         try process.run()
@@ -60,6 +67,20 @@ final class BenchSystem: Sendable {
         try await AppStore(url: state.databaseURL).insert(app)
     }
 
+    private init(_ other: BenchSystem, app: NewApp) {
+        (state, client, settings, home, process) = (other.state, other.client, other.settings, other.home, other.process)
+        self.app = app
+        tokenPrefix = "\(app.name)-token-"
+    }
+
+    /// Makes an app, and returns the same system as this app sees it. Only the original is stopped.
+    /// - Parameter name: unique within the system.
+    func tenant(_ name: String) async throws -> BenchSystem {
+        let app = try NewApp(name: name)
+        try await AppStore(url: state.databaseURL).insert(app)
+        return BenchSystem(self, app: app)
+    }
+
     func stop() async throws {
         process.terminate()
         process.waitUntilExit()
@@ -71,20 +92,24 @@ final class BenchSystem: Sendable {
 
     /// Users `u0` … with sessions whose tokens are ``token(_:)``: put into the database, so that no measurement waits for RSA.
     func signIn(users: Int) async throws {
-        var configuration = try PostgresConfiguration(url: state.databaseURL)
-        configuration.connections = 1
-        try await Migrator(configuration: configuration)
-            .execute(
-                script: """
-                    INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app.id)', 'u' || i FROM generate_series(0, \(users - 1)) i
-                        ON CONFLICT DO NOTHING;
-                    INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
-                        SELECT sha256(('bench-token-' || i)::bytea), '\(app.id)', 'u' || i, now() + interval '1 day'
-                        FROM generate_series(0, \(users - 1)) i ON CONFLICT DO NOTHING;
-                    """)
+        try await execute(
+            """
+            INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app.id)', 'u' || i FROM generate_series(0, \(users - 1)) i
+                ON CONFLICT DO NOTHING;
+            INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
+                SELECT sha256(('\(tokenPrefix)' || i)::bytea), '\(app.id)', 'u' || i, now() + interval '1 day'
+                FROM generate_series(0, \(users - 1)) i ON CONFLICT DO NOTHING;
+            """)
     }
 
-    func token(_ user: Int) -> String { "bench-token-\(user)" }
+    /// Runs a script in the database, as its owner.
+    func execute(_ script: String) async throws {
+        var configuration = try PostgresConfiguration(url: state.databaseURL)
+        configuration.connections = 1
+        try await Migrator(configuration: configuration).execute(script: script)
+    }
+
+    func token(_ user: Int) -> String { "\(tokenPrefix)\(user)" }
 
     /// Creates a conversation over REST; returns its id without the prefix.
     func conversation(of users: some Sequence<Int>, as creator: Int) async throws -> String {
