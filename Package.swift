@@ -172,7 +172,8 @@ let checks: [Target] = [
     .executableTarget(
         name: "Bench",
         dependencies: [
-            "StrataModel", "StrataWire", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", "StrataKit", grdb, asyncHTTPClient, nioCore,
+            "StrataModel", "StrataWire", "NetKit", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", "StrataKit", grdb, asyncHTTPClient,
+            nioCore,
             nioPosix, nioHTTP1,
             logging, lifecycle, argumentParser,
         ],

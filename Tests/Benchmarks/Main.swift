@@ -50,16 +50,20 @@ struct BenchCommand: AsyncParsableCommand {
     @Option(help: "Messages a second of each of the 200 users of the whole path; and beside slow readers twice as many in all.")
     var rate = 10.0
 
-    @Option(name: .customLong("pattern"), help: "What hostile users do; everything they can if it is left out.")
+    @Option(name: .customLong("pattern"), help: "What hostile users and apps do; everything they can if it is left out.")
     var patterns: [HostilePattern] = []
 
     @Option(name: .customLong("step"), help: "What is measured of the client library; everything if it is left out.")
     var steps: [KitBench.Step] = []
 
-    @Option(help: "Runs of each pattern of hostile users, of which the median is printed.")
+    @Option(help: "Runs of each pattern of hostile users and apps, of which the median is printed.")
     var runs = 5
 
-    @Option(help: "Seconds between what hostile users prepare and the first run, so that it is not in the victim's replays.")
+    @Option(
+        help: """
+            Seconds between what hostile users prepare and the first run, so that it is not in the victim's replays; beside a hostile app the victim works \
+            for as long before each kind of run.
+            """)
     var settling = 45
 
     func validate() throws {

@@ -6,11 +6,13 @@ import NIOHTTP1
 import NIOPosix
 
 /// Four sessions of hostile users, and what they have made to do harm with. Each keeps within 200 requests a second, which is what one session may do for good.
+///
+/// The patterns of another app are in `HostileAttack+Webhooks.swift` and `HostileAttack+Sockets.swift`.
 struct HostileAttack: Sendable {
     /// Of the attacking users.
     static let users = 0..<4
     /// Requests of one session in a second, and how many of them may wait for an answer.
-    private static let rate = 180.0
+    static let rate = 180.0
     private static let lanes = 6
     /// The largest tree that is tried, where the server has no limit of its own.
     private static let largestTree = 8 << 20
@@ -20,9 +22,13 @@ struct HostileAttack: Sendable {
     let system: BenchSystem
     let client: HTTPClient
     let group: any EventLoopGroup
-    private var conversations: [String] = []
+    var conversations: [String] = []
     /// Of the shared conversation, newest first.
     private var messageIDs: [String] = []
+    /// The receivers of the hostile app's webhooks.
+    var receivers: [HookReceiver] = []
+    /// The receipts that the hostile app's users can give.
+    var receipts = HostileReceipts(readers: 0, conversations: [])
     /// So that no two attacks use the same ids.
     private let salt = UInt32.random(in: .min ... .max)
 
@@ -51,9 +57,32 @@ struct HostileAttack: Sendable {
         case .crossedIDs: for user in users { attack.conversations.append(try await system.conversation(of: [user], as: user)) }
         case .manyConversations, .identityLookups: break
         case .typingStorms: attack.conversations = [shared]
+        case .webhookSnapshots, .fullOutbox, .webhookReceipts, .slowReceivers, .stalledReceivers, .crowdedFrames, .fragments: break
         }
         return attack
     }
+
+    /// Prepares an attack of another app: its webhooks, which are active afterwards, metadata and messages. ``end()`` must follow.
+    /// - Parameters:
+    ///   - system: the tenant of the hostile app.
+    ///   - client: makes requests from the attackers' address.
+    static func prepareApp(
+        _ pattern: HostilePattern, _ system: BenchSystem, _ client: HTTPClient, _ group: any EventLoopGroup
+    ) async throws -> HostileAttack {
+        var attack = HostileAttack(pattern, system, client, group)
+        do {
+            try await system.signIn(users: HostileReceipts.users)
+            try await attack.prepareWebhooks()
+            if pattern == .crowdedFrames { for user in users { attack.conversations.append(try await system.conversation(of: [user], as: user)) } }
+        } catch {
+            await attack.end()
+            throw error
+        }
+        return attack
+    }
+
+    /// Stops the receivers.
+    func end() async { for receiver in receivers { await receiver.stop() } }
 
     /// Does harm until the task is cancelled.
     /// - Returns: how many requests were answered, and how many of these with success.
@@ -96,15 +125,19 @@ struct HostileAttack: Sendable {
                 let list = number.isMultiple(of: 2) ? "/conversations" : "/conversations/\(conversations.last ?? "")/messages"
                 return await call(.GET, "\(list)?page_size=100", as: user)
             }
+        case .webhookSnapshots, .fullOutbox, .slowReceivers, .stalledReceivers: return await change(as: user)
+        case .webhookReceipts: return user.isMultiple(of: 2) ? await giveManyReceipts() : await giveReceipts(from: user / 2)
+        case .crowdedFrames: return await crowd(as: user)
+        case .fragments: return await fragment(as: user)
         }
     }
 
     // MARK: Preparations
 
-    private func tree(as user: Int, to limit: Int) async throws -> String {
+    func tree(as user: Int, to limit: Int) async throws -> String {
         let id = try await system.conversation(of: [user], as: user)
         let value = String(repeating: "x", count: 2000)
-        var (leaves, bytes, number) = (400, 0, 0)
+        var (leaves, bytes, number) = (min(400, limit / 2000), 0, 0)
         while bytes < limit, leaves > 8 {
             number += 1
             let branch = (0..<leaves).map { "\"k\($0)\":\"\(value)\"" }.joined(separator: ",")
@@ -114,7 +147,7 @@ struct HostileAttack: Sendable {
         return id
     }
 
-    private func fill(_ conversation: String, _ count: Int, parts: Int, as user: Int) async {
+    func fill(_ conversation: String, _ count: Int, parts: Int, as user: Int) async {
         let part = "{\"mime_type\":\"text/plain\",\"body\":\"\(String(repeating: "x", count: parts > 1 ? 2000 : 20))\"}"
         let body = "{\"parts\":[\(Array(repeating: part, count: parts).joined(separator: ","))]}"
         let lanes = 8
@@ -126,7 +159,7 @@ struct HostileAttack: Sendable {
     }
 
     /// Of the newest messages, by their places in the conversation.
-    private func ids(of conversation: String, _ count: Int) async throws -> [String] {
+    func ids(of conversation: String, _ count: Int) async throws -> [String] {
         var ids: [String] = []
         while ids.count < count {
             let from = ids.last.map { "&from_id=layer:///messages/\($0)" } ?? ""
@@ -206,18 +239,18 @@ struct HostileAttack: Sendable {
 
     enum Outcome { case success, failure, cancelled }
 
-    private func patch(_ conversation: String, as user: Int, _ body: String) async -> Outcome {
+    func patch(_ conversation: String, as user: Int, _ body: String) async -> Outcome {
         await call(.PATCH, "/conversations/\(conversation)", as: user, body)
     }
 
-    private func call(_ method: HTTPMethod, _ path: String, as user: Int, _ body: String? = nil) async -> Outcome {
+    func call(_ method: HTTPMethod, _ path: String, as user: Int, _ body: String? = nil) async -> Outcome {
         let status = try? await system.call(method, path, as: user, body, by: client)
         if Task.isCancelled { return .cancelled }
         return (200..<300).contains(status ?? 0) ? .success : .failure
     }
 
     /// One request after the other on several lanes, which are no faster together than the rate.
-    private func paced(_ body: @escaping @Sendable (Int) async -> Outcome) async -> (Int, Int) {
+    func paced(_ body: @escaping @Sendable (Int) async -> Outcome) async -> (Int, Int) {
         await withTaskGroup(of: (Int, Int).self) { tasks in
             for lane in 0..<Self.lanes {
                 tasks.addTask {

@@ -5,9 +5,16 @@ import NIOCore
 import NIOHTTP1
 import StrataCommand
 
-/// An honest user, and what they wait for: the first page of their list, a message to be taken, and a replay to end.
+/// An honest user, and what they wait for: the first page of their list, a message to be taken, and a replay to end. If the user's app has a webhook, it waits for
+/// messages, too.
 struct HostileVictim: Sendable {
-    enum Operation: String, CaseIterable { case list, send, replay }
+    enum Operation: String, CaseIterable {
+        case list, send, replay
+        /// From the request that sends a message to the request of the webhook.
+        case delivery
+
+        static let requests: [Operation] = [.list, .send, .replay]
+    }
 
     /// Seconds, by operation; and how many of them failed.
     struct Measurement: Sendable {
@@ -28,6 +35,7 @@ struct HostileVictim: Sendable {
     let system: BenchSystem
     let client: HTTPClient
     let group: any EventLoopGroup
+    var webhook: HonestWebhook?
 
     private static let patience = Duration.seconds(30)
 
@@ -47,11 +55,11 @@ struct HostileVictim: Sendable {
         return HostileVictim(user: user, conversations: [own[0], shared], system: system, client: client, group: group)
     }
 
-    /// All three at the same time, one after the other of each kind.
+    /// All requests at the same time, one after the other of each kind; then waits until the webhook has been told of what was sent.
     func measure(seconds: Int) async -> Measurement {
         let end = ContinuousClock.now + .seconds(seconds)
-        return await withTaskGroup(of: (Operation, [Double], Int).self) { tasks in
-            for operation in Operation.allCases {
+        var measurement = await withTaskGroup(of: (Operation, [Double], Int).self) { tasks in
+            for operation in Operation.requests {
                 tasks.addTask {
                     var (times, failures, number) = ([Double](), 0, 0)
                     while ContinuousClock.now < end {
@@ -70,6 +78,8 @@ struct HostileVictim: Sendable {
                 result.failures[part.0] = part.2
             }
         }
+        if let webhook { (measurement.times[.delivery], measurement.failures[.delivery]) = await webhook.delays(within: Self.patience) }
+        return measurement
     }
 
     private func perform(_ operation: Operation, _ number: Int) async -> Bool {
@@ -78,14 +88,20 @@ struct HostileVictim: Sendable {
             let status = try? await system.call(.GET, "/conversations?page_size=25", as: user, nil, by: client)
             return status == 200
         case .send:
-            let body = "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"victim \(number)\"}]}"
+            let id = UUID().uuidString.lowercased()
+            let body = "{\"id\":\"\(id)\",\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"victim \(number)\"}]}"
             let path = "/conversations/\(conversations[number % conversations.count])/messages"
-            return (try? await system.call(.POST, path, as: user, body, by: client)) == 201
+            let begun = ContinuousClock.now
+            guard (try? await system.call(.POST, path, as: user, body, by: client)) == 201 else { return false }
+            webhook?.sent(id, at: begun)
+            return true
         case .replay:
             guard let socket = try? await Self.replayingSocket(system, user, group) else { return false }
             let isAnswered = (try? await socket.replayed(within: Self.patience)) ?? false
             socket.close()
             return isAnswered
+        // Measured by the webhook.
+        case .delivery: return false
         }
     }
 

@@ -2,6 +2,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// A WebSocket that only counts: so that the load costs little beside what is measured. Confined to its event loop.
 final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
@@ -18,6 +19,8 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     /// `create` packets of messages received.
     private(set) var messages = 0
     private(set) var packets = 0
+    /// Responses to requests.
+    private(set) var answers = 0
     /// Requests that were refused, and the first of these answers.
     private(set) var refused = 0
     private(set) var firstRefusal = ""
@@ -30,12 +33,18 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     /// What the server said when it closed the socket.
     private(set) var closeCode: UInt16?
 
+    private let hasEnded = Atomic<Bool>(false)
+    /// True if the connection has ended. Callable from anywhere.
+    var isClosed: Bool { hasEnded.load(ordering: .relaxed) }
+
     /// Connects, upgrades, and says something, so that the gateway begins to send.
     /// - Parameters:
     ///   - first: what it says; nil: something that asks for nothing.
     ///   - receiveBuffer: bytes the kernel may hold for it; nil: as the system decides.
+    ///   - address: the address of this machine that it comes from; nil: as the system decides.
     static func open(
-        port: Int, token: String, saying first: String? = nil, receiveBuffer: Int? = nil, on group: any EventLoopGroup
+        port: Int, token: String, saying first: String? = nil, receiveBuffer: Int? = nil, from address: String? = nil,
+        on group: any EventLoopGroup
     ) async throws -> LoadSocket {
         let loop = group.next()
         let opened = loop.makePromise(of: Void.self)
@@ -44,6 +53,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         if let receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: receiveBuffer) }
         let channel: any Channel
         do {
+            if let address { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: address, port: 0)) }
             channel =
                 try await bootstrap
                 .channelInitializer { channel in
@@ -67,12 +77,13 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Sends a text frame. Callable from anywhere.
-    func send(_ text: String) {
-        guard let channel else { return }
-        var frame = ByteBuffer()
-        Self.write(opcode: 1, Array(text.utf8), into: &frame)
-        channel.writeAndFlush(frame, promise: nil)
-    }
+    func send(_ text: String) { send(frame: Self.frame(opcode: .text, Array(text.utf8))) }
+
+    /// Sends a frame, which many sockets may share. Callable from anywhere.
+    func send(frame: ByteBuffer) { channel?.writeAndFlush(frame, promise: nil) }
+
+    /// True unless frames wait for the system to take them. Callable from anywhere.
+    var isWritable: Bool { channel?.isWritable ?? false }
 
     func close() { channel?.close(promise: nil) }
 
@@ -86,6 +97,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        hasEnded.store(true, ordering: .relaxed)
         opened.fail(BenchProblem("the connection was closed"))
         replay.succeed(false)
         context.fireChannelInactive()
@@ -139,9 +151,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         }
         guard pending.readableBytes >= header + length else { return false }
         if first & 0x0f == 9 {
-            var pong = ByteBuffer()
-            Self.write(opcode: 10, [], into: &pong)
-            context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(Self.frame(opcode: .pong, [])), promise: nil)
         } else if first & 0x0f == 8 {
             closeCode = pending.getInteger(at: start + header)
         } else if first & 0x0f == 1 {
@@ -153,6 +163,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private static let createMark: StaticString = "\"operation\":\"create\""
+    private static let answerMark: StaticString = "\"type\":\"response\""
     private static let refusalMark: StaticString = "\"success\":false"
     private static let replayMark: StaticString = "Event.replay"
     private static let timeMark: StaticString = "\"body\":\"T"
@@ -160,6 +171,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     /// Looks at a packet without reading it: that the load costs little is what makes the rest measurable on the same machine.
     private func count(_ packet: UnsafeRawBufferPointer) {
         guard Self.find(Self.createMark, in: packet, first: 120) != nil else {
+            if Self.find(Self.answerMark, in: packet, first: 120) != nil { answers += 1 }
             let isRefused = Self.find(Self.refusalMark, in: packet, first: 400) != nil
             if Self.find(Self.replayMark, in: packet, first: 400) != nil { replay.succeed(!isRefused) }
             if isRefused {
@@ -187,16 +199,25 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         return nil
     }
 
-    private static func write(opcode: UInt8, _ payload: [UInt8], into frame: inout ByteBuffer) {
-        frame.writeInteger(0x80 | opcode)
+    enum Opcode: UInt8 { case continuation = 0, text = 1, pong = 10 }
+
+    /// A frame of a client.
+    /// - Parameter isLast: false for a fragment that others follow.
+    static func frame(opcode: Opcode, isLast: Bool = true, _ payload: [UInt8]) -> ByteBuffer {
+        var frame = ByteBuffer()
+        frame.writeInteger((isLast ? 0x80 : 0) | opcode.rawValue)
         if payload.count < 126 {
             frame.writeInteger(0x80 | UInt8(payload.count))
-        } else {
+        } else if let short = UInt16(exactly: payload.count) {
             frame.writeInteger(UInt8(0x80 | 126))
-            frame.writeInteger(UInt16(payload.count))
+            frame.writeInteger(short)
+        } else {
+            frame.writeInteger(UInt8(0x80 | 127))
+            frame.writeInteger(UInt64(payload.count))
         }
         // A mask of zeros leaves the payload as it is.
         frame.writeInteger(UInt32(0))
         frame.writeBytes(payload)
+        return frame
     }
 }
