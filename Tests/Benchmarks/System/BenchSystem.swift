@@ -88,6 +88,13 @@ final class BenchSystem: Sendable {
         try? FileManager.default.removeItem(at: home)
     }
 
+    /// - Throws: if a process has ended since the start; its figures would be those of another one.
+    func checkProcesses() throws {
+        for process in state.processes where !FileManager.default.fileExists(atPath: "/proc/\(process.pid)") {
+            throw BenchProblem("\(process.name) has ended")
+        }
+    }
+
     var gatewayPort: Int { state.processes.first { $0.service == "gateway" }?.httpPort ?? 0 }
 
     /// Users `u0` … with sessions whose tokens are ``token(_:)``: put into the database, so that no measurement waits for RSA.

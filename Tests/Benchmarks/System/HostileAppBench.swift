@@ -48,19 +48,20 @@ enum HostileAppBench {
     static func run(_ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup) async throws -> [String] {
         OpenFileLimit.raise()
         var results: [Result] = []
+        var failures: [String] = []
         for pattern in patterns {
             let system = try await BenchSystem(settings: settings.merging(pattern.settings) { $1 })
-            let outcome: Swift.Result<Result, any Error>
+            // A failure does not discard what was measured of other patterns.
             do {
-                outcome = .success(try await measure(pattern, runs: runs, seconds: seconds, settling: settling, system, group))
+                results.append(try await measure(pattern, runs: runs, seconds: seconds, settling: settling, system, group))
+                HostileTable.progress("\(pattern.rawValue): \(runs) runs")
             } catch {
-                outcome = .failure(error)
+                failures.append("\(pattern.rawValue) failed: \(error)")
+                HostileTable.progress(failures.last ?? "")
             }
             try await system.stop()
-            results.append(try outcome.get())
-            HostileTable.progress("\(pattern.rawValue): \(runs) runs")
         }
-        return lines(results, runs: runs, seconds: seconds)
+        return lines(results, runs: runs, seconds: seconds) + failures
     }
 
     private static func measure(
@@ -95,6 +96,7 @@ enum HostileAppBench {
         await webhook.stop()
         try await clients.victim.shutdown()
         try await clients.attackers.shutdown()
+        try system.checkProcesses()
         try outcome.get()
         result.memory.peak = system.peakMemory
         return result

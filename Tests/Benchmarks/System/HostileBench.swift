@@ -101,6 +101,7 @@ enum HostileBench {
         }
         try await clients.victim.shutdown()
         try await clients.attackers.shutdown()
+        try system.checkProcesses()
         result.memory.peak = system.peakMemory
         return result
     }
