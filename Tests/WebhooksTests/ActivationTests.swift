@@ -87,6 +87,17 @@ struct ActivationTests {
         }
     }
 
+    @Test("a hook whose row cannot be read keeps no other from being verified")
+    func unreadable() async throws {
+        try await HookDatabase.run { database in
+            let (broken, hook) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
+            try await database.sql("UPDATE webhooks.hook SET verified_at = NULL, verify_at = now() - interval '1 second'")
+            try await database.sql("UPDATE webhooks.hook SET config = '{\"depth\": 1}' WHERE id = '\(broken)'")
+            let claimed = try await database.store.hooks(ClaimVerifications(limit: 8, lease: 60_000), deadline: HookDatabase.soon)
+            #expect(claimed.map(\.webhook.id) == [hook])
+        }
+    }
+
     @Test("giving a hook up ends the activation in which it failed, and no later one")
     func givenUp() async throws {
         try await HookDatabase.run { database in

@@ -125,6 +125,30 @@ struct EngineTests {
         }
     }
 
+    @Test("a hook whose row cannot be read stops no other, and goes on once it can be read")
+    func unreadableHook() async throws {
+        try await HookDatabase.run { database in
+            let (hook, broken) = (try await owe(database).hook, try await owe(database).hook)
+            try await run(database) { receiver in
+                try await database.sql("UPDATE webhooks.hook SET config = '{\"depth\": 1}' WHERE id = '\(broken)'")
+                try await activate(at: receiver.url("/hook"), database)
+                _ = try await receiver.events(at: "/hook") { $0.count == 1 }
+                try await wait(for: 0, lanes: "hook_id = '\(hook)'", database)
+                #expect(try await database.number("SELECT count(*) FROM webhooks.outbox WHERE hook_id = '\(broken)'") == 1)
+
+                let listed = try await database.store.hooks(ReadHooks(app: database.app, id: nil), deadline: HookDatabase.soon)
+                #expect(listed.map(\.webhook.id) == [hook])
+                await #expect(throws: Failure.self) {
+                    try await database.store.hook(ReadHooks(app: database.app, id: broken), deadline: HookDatabase.soon)
+                }
+
+                try await database.sql("UPDATE webhooks.hook SET config = '{}'")
+                _ = try await receiver.events(at: "/hook") { $0.count == 2 }
+                try await wait(for: 0, database)
+            }
+        }
+    }
+
     @Test("a delivery for which the receiver was not asked is no failed attempt")
     func interrupted() async throws {
         try await HookDatabase.run { database in

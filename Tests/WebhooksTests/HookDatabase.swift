@@ -34,7 +34,8 @@ struct HookDatabase: Sendable {
             return PostgresPool(configuration: configuration, mode: .exclusive, logger: quiet)
         }
         let database = HookDatabase(
-            store: HookStore(pool: try pool(as: "strata_webhooks", 2)), url: url, admin: try pool(as: nil, 3), gate: try pool(as: nil, 1))
+            store: HookStore(pool: try pool(as: "strata_webhooks", 2), logger: quiet), url: url, admin: try pool(as: nil, 3),
+            gate: try pool(as: nil, 1))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for pool in [database.store.pool, database.admin, database.gate] { group.addTask { try await pool.run() } }
             defer { group.cancelAll() }

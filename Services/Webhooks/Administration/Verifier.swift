@@ -58,7 +58,7 @@ struct Verifier: Service {
         // It is asked when the lease ends, by any instance.
         case .none: return hook
         }
-        return try await store.hooks(EndVerification(id: webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5)).first
+        return try await store.hook(EndVerification(id: webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5))
     }
 
     private func verdict(on webhook: Webhook) async -> Verdict {

@@ -38,7 +38,7 @@ struct WebhookHandler: CallHandler {
     }
 
     private func find(_ named: Named, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook {
-        guard let hook = try await store.hooks(ReadHooks(app: named.app, id: named.id), deadline: deadline).first else {
+        guard let hook = try await store.hook(ReadHooks(app: named.app, id: named.id), deadline: deadline) else {
             throw .notFound("webhook")
         }
         return hook
@@ -71,7 +71,7 @@ struct WebhookHandler: CallHandler {
     }
 
     private func activate(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
-        let begun = try await store.hooks(BeginActivation(app: named.app, id: named.id, lease: verifier.lease), deadline: deadline).first
+        let begun = try await store.hook(BeginActivation(app: named.app, id: named.id, lease: verifier.lease), deadline: deadline)
         guard let begun else { throw Failure.notFound("webhook") }
         let verified = try await verifier.verify(begun)
         return ProtoWebhook((verified ?? begun).webhook)
@@ -79,7 +79,7 @@ struct WebhookHandler: CallHandler {
 
     private func deactivate(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
         let query = DeactivateHook(app: named.app, id: named.id, reason: "Deactivated by the app's server")
-        guard let hook = try await store.hooks(query, deadline: deadline).first else { throw Failure.notFound("webhook") }
+        guard let hook = try await store.hook(query, deadline: deadline) else { throw Failure.notFound("webhook") }
         return ProtoWebhook(hook.webhook)
     }
 

@@ -2,8 +2,10 @@
 
 import DatabaseKit
 import FoundationEssentials
+import Logging
 import Postgres
 import StrataModel
+import Synchronization
 
 /// The service's way into the database.
 struct HookStore: Sendable {
@@ -17,12 +19,38 @@ struct HookStore: Sendable {
     /// The most events of a hook that wait to be sent again.
     static let mostAgain: Int64 = 100
 
+    private let unreadable: UnreadableHooks
+
+    init(pool: PostgresPool, logger: Logger) {
+        self.pool = pool
+        unreadable = UnreadableHooks(logger: logger)
+    }
+
+    /// Reads hooks. A hook whose row cannot be decoded is logged and left out, so that it does not stop the others.
     func hooks<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> [Hook]
     where Query.Columns == HookColumns {
         do {
             let rows = try await pool.query(query, deadline: deadline)
             let columns = try rows.columns(of: Query.self)
-            return try rows.map { try columns.hook($0) }
+            return rows.compactMap { row in
+                if let hook = try? columns.hook(row) { return hook }
+                if let id = try? row[columns.id] { unreadable.report(WebhookID(rawValue: id)) }
+                return nil
+            }
+        } catch {
+            throw Failure(reading: error)
+        }
+    }
+
+    /// Reads one hook.
+    /// - Returns: nil if there is none.
+    /// - Throws: `unexpected` if its row cannot be decoded.
+    func hook<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook?
+    where Query.Columns == HookColumns {
+        do {
+            let rows = try await pool.query(query, deadline: deadline)
+            let columns = try rows.columns(of: Query.self)
+            return try rows.first.map { try columns.hook($0) }
         } catch {
             throw Failure(reading: error)
         }
@@ -148,6 +176,19 @@ struct HookStore: Sendable {
             let columns = try rows.columns(of: SweepEvents.self)
             after = try rows.first.flatMap { try $0[optional: columns.last] }
         } while after != nil
+    }
+}
+
+/// The hooks whose rows could not be decoded. Each is logged once, although the active hooks are read every second.
+private final class UnreadableHooks: Sendable {
+    private let logger: Logger
+    private let known = Mutex<Set<WebhookID>>([])
+
+    init(logger: Logger) { self.logger = logger }
+
+    func report(_ hook: WebhookID) {
+        guard known.withLock({ $0.insert(hook).inserted }) else { return }
+        logger.error("a webhook cannot be read: nothing is sent to it", metadata: ["webhook.id": "\(hook)"])
     }
 }
 

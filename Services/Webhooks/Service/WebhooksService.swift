@@ -31,7 +31,7 @@ public final class WebhooksService: StrataService {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let store = HookStore(
             pool: try settings.postgres.pool(
-                Self.name, mode: .exclusive, connections: settings.connections, statementTimeout: .seconds(30), logger: logger))
+                Self.name, mode: .exclusive, connections: settings.connections, statementTimeout: .seconds(30), logger: logger), logger: logger)
         let sender = HTTPSender(
             policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: settings.perHost,
             trustedRoots: settings.trustedRoots, group: loops)
