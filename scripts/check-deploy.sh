@@ -175,6 +175,32 @@ kustomized() {
     kubectl kustomize deploy/kubernetes >"$work/kustomized.yaml" && schemas "$work/kustomized.yaml"
 }
 
+# Only webhooks, and the receiver of its test, are in a network through which they can reach others.
+networks() {
+    "$python/python" - <<'END'
+import sys
+
+import yaml
+
+with open("docker-compose.yml", encoding="utf-8") as file:
+    compose = yaml.safe_load(file)
+problems = []
+for name, service in compose["services"].items():
+    if service.get("network_mode") == "none":
+        continue
+    for network in service.get("networks", ["default"]):
+        options = compose["networks"].get(network) or {}
+        if options.get("internal") in (True, "${STRATA_BACK_INTERNAL:-true}"):
+            continue
+        translates = options.get("driver_opts", {}).get("com.docker.network.bridge.enable_ip_masquerade") != "false"
+        if translates and name not in ("webhooks", "receiver"):
+            problems.append(f"docker-compose.yml: {name} can reach other networks through {network}")
+        if not translates and not service.get("ports"):
+            problems.append(f"docker-compose.yml: {name} publishes no port and must not be in {network}")
+sys.exit("\n".join(problems) or None)
+END
+}
+
 # Finds settings with a typing error: no program reads them.
 settings() {
     "$python/python" - <<'END'
@@ -226,6 +252,7 @@ check haproxy edge
 check promtool prometheus
 check kubernetes manifests
 check kustomize kustomized
+check networks networks
 check settings settings
 wait
 
