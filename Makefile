@@ -20,7 +20,7 @@ help:
 	@echo "make test-redis VERSION=8   the same for Redis (7, 8, valkey, valkey-9)"
 	@echo "make check-deploy   the files of the deployment, by their validators"
 	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
-	@echo "make lint    format, licence headers, references between files, and versions"
+	@echo "make lint    format, licence headers, references between files, versions, and NOTICE"
 	@echo "make fmt     put the format right"
 	@echo "make bench   benchmarks (release build)"
 	@echo "make clean   remove what was built; data in .strata/ stays"

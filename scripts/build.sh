@@ -16,6 +16,9 @@ if [ "$configuration" = release ] && [ -z "${STRATA_COMMIT:-}" ] && [ -e .git ];
 fi
 began=$SECONDS
 # Tries the download of packages three times.
-[ -d .build/checkouts ] || swift package resolve || swift package resolve || swift package resolve
+if [ ! -d .build/checkouts ] || [ ! -e Package.resolved ]; then
+    swift package resolve || swift package resolve || swift package resolve
+fi
+scripts/dependencies.sh check
 swift build -c "$configuration" "$@"
 echo "Built in $((SECONDS - began)) s." >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), and
-# names of metrics and log fields (scripts/check_names.py). Generated code (*.pb.swift) is as its generator
-# made it.
+# Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), names of
+# metrics and log fields (scripts/check_names.py), and NOTICE (scripts/licences.py). Generated code
+# (*.pb.swift) is as its generator made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,3 +21,4 @@ echo "lint: ${#files[@]} files, all in order"
 scripts/references.py
 scripts/check_version.py
 scripts/check_names.py
+scripts/licences.py --check
