@@ -74,10 +74,11 @@ final class SocketHandler: ChannelInboundHandler {
         guard !isSendingPong else { return unansweredPing = data }
         isSendingPong = true
         let written = context.eventLoop.makePromise(of: Void.self)
-        written.futureResult.assumeIsolated().whenSuccess { [self] _ in
-            isSendingPong = false
-            if let ping = unansweredPing.take() { sendPong(ping, context: context) }
-        }
+        written.futureResult.assumeIsolated()
+            .whenSuccess { [self] _ in
+                isSendingPong = false
+                if let ping = unansweredPing.take() { sendPong(ping, context: context) }
+            }
         context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: data)), promise: written)
     }
 

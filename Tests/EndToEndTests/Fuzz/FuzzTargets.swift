@@ -4,8 +4,8 @@ import FuzzValues
 import ProtocolClient
 import SeededRandom
 import TestCluster
-import Testing
 import TestSupport
+import Testing
 
 /// A user with a session and objects of their own, so that what is nearly valid reaches deep into the services.
 struct FuzzTargets: Sendable {

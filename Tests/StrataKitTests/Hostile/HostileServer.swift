@@ -172,14 +172,15 @@ final class HostileServer {
 
     /// Reads all that an app can see.
     private func read() async throws {
-        try await engine?.read { store in
-            _ = try store.execute(Query<Conversation>()).map(\.metadata.flattened)
-            _ = try store.execute(Query<Message>()).map { ($0.sentAt, $0.parts.map(\.text)) }
-            _ = try store.execute(Query<Identity>())
-            _ = try store.execute(Query<Announcement>())
-            _ = DiskPlan(files: try store.contentFiles().map(\.file), capacity: 1)
-            _ = try store.neverDownloaded(upTo: .max, limit: 60) { _ in true }
-        }
+        try await engine?
+            .read { store in
+                _ = try store.execute(Query<Conversation>()).map(\.metadata.flattened)
+                _ = try store.execute(Query<Message>()).map { ($0.sentAt, $0.parts.map(\.text)) }
+                _ = try store.execute(Query<Identity>())
+                _ = try store.execute(Query<Announcement>())
+                _ = DiskPlan(files: try store.contentFiles().map(\.file), capacity: 1)
+                _ = try store.neverDownloaded(upTo: .max, limit: 60) { _ in true }
+            }
     }
 }
 
