@@ -79,12 +79,18 @@ extension EndToEnd {
             let (ana, ben) = (try await scene.server.app.signIn("ana"), try await scene.server.app.signIn("ben"))
             let conversation = try await ana.converse(with: [ben], metadata: ["a": ["b": "c"]])
             let message = try await ana.send("hello", to: conversation)
+            // An event shows objects at the time of its delivery, so each change waits for the events before it.
+            func delivered(_ count: Int) async throws { _ = try await scene.receiver.events(at: "/events", repeated: false) { $0.count >= count } }
+            try await delivered(2)
             try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
             try await ana.does("POST", layerPath(message) + "/parts", ["mime_type": "text/plain", "body": "more"])
             try await ana.patch(conversation, set("metadata.x", "y"))
             let carl = try await scene.server.app.signIn("carl")
+            try await delivered(6)
             try await ana.patch(conversation, add(carl))
+            try await delivered(7)
             try await ana.does("DELETE", layerPath(message) + "?mode=all_participants")
+            try await delivered(8)
             try await ana.does("DELETE", layerPath(conversation.id) + "?mode=all_participants")
             let events = try await scene.receiver.events(at: "/events", repeated: false) { $0.last?.type == "Conversation.deleted" }
             #expect(
@@ -159,11 +165,17 @@ extension EndToEnd {
             let conversation = try await ana.converse(with: [ben], metadata: ["a": "b"])
             let first = try await ana.send("one", to: conversation)
             _ = try await ana.send("two", to: conversation)
+            func delivered(_ count: Int) async throws { _ = try await scene.receiver.events(at: "/first", repeated: false) { $0.count >= count } }
+            try await delivered(3)
             try await ben.does("POST", layerPath(first) + "/receipts", ["type": "delivery"])
+            try await delivered(4)
             try await ben.does("POST", layerPath(conversation.id) + "/mark_all_read")
             try await ana.patch(conversation, set("metadata.x", "y"))
+            try await delivered(7)
             try await ana.patch(conversation, remove(ben))
+            try await delivered(8)
             try await ana.does("DELETE", layerPath(first) + "?mode=all_participants")
+            try await delivered(9)
             try await ana.does("DELETE", layerPath(conversation.id) + "?mode=all_participants")
             let events = try await scene.receiver.events(at: "/first", repeated: false) { $0.last?.type == "conversation.deleted" }
             #expect(
