@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import FuzzValues
 import GRDB
 import Logging
 import NIOCore
@@ -174,7 +175,7 @@ final class HostileServer {
     private func read() async throws {
         try await engine?
             .read { store in
-                _ = try store.execute(Query<Conversation>()).map(\.metadata.flattened)
+                _ = try store.execute(Query<StrataKit.Conversation>()).map(\.metadata.flattened)
                 _ = try store.execute(Query<Message>()).map { ($0.sentAt, $0.parts.map(\.text)) }
                 _ = try store.execute(Query<Identity>())
                 _ = try store.execute(Query<Announcement>())

@@ -28,12 +28,12 @@ struct HostileTraffic {
 
     /// A number that positions, counts and sizes may have, or one that none has.
     private mutating func number() -> Int64 {
-        chance(80)
-            ? Int64(int(0...60))
-            : pick([
-                .max, .min, .max - 1, -1, -8192, 1 << 62, (1 << 62) - 1, 1 << 49, (1 << 49) - 1, Int64(Int32.max), Int64(Int32.max) + 1, 1 << 53,
-            ])
+        chance(80) ? Int64(int(0...60)) : pick(Self.extremes)
     }
+
+    private static let extremes: [Int64] = [
+        .max, .min, .max - 1, -1, -8192, 1 << 62, (1 << 62) - 1, 1 << 49, (1 << 49) - 1, Int64(Int32.max), Int64(Int32.max) + 1, 1 << 53,
+    ]
 
     /// The position of a message.
     private mutating func place() -> Int64 {
@@ -122,7 +122,7 @@ struct HostileTraffic {
     func liveness() -> [JSONValue] {
         ["baseline", "replay"]
             .map { id in
-                let body: JSONValue = ["request_id": id, "success": true, "data": ["complete": true, "epoch": "first"]]
+                let body: JSONValue = ["request_id": .string(id), "success": true, "data": ["complete": true, "epoch": "first"]]
                 return ["type": "response", "timestamp": "2018-05-04T09:31:00.000Z", "body": body]
             }
     }
