@@ -124,7 +124,7 @@ let checks: [Target] = [
         "WebhooksTests",
         [
             "Webhooks", "ServiceKit", "Contracts", "Postgres", "Schema", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf,
-            asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL, logging,
+            asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL, logging,
         ]),
     tests(
         "GatewayTests",

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 import Foundation
 import Logging
+import NIOCore
 import NIOPosix
 import StrataModel
 import TestCluster
@@ -22,7 +24,7 @@ struct EngineTests {
             policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: 4, trustedRoots: [],
             group: MultiThreadedEventLoopGroup.singleton, names: names)
         let log = DeliveryLog(store: database.store, logger: quiet)
-        let engine = DeliveryEngine(store: database.store, sender: sender, log: log, settings: settings, logger: quiet)
+        let engine = DeliveryEngine(store: database.store, sender: sender, log: log, secrets: database.secrets, settings: settings, logger: quiet)
         let receiver = try await WebhookReceiver.start()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await engine.run() }
@@ -160,6 +162,32 @@ struct EngineTests {
                 try await wait(for: 1, lanes: Self.isGivenBack, database)
                 #expect(try await database.number("SELECT attempts FROM webhooks.lane") == 2)
                 #expect(receiver.events(at: "/hook").isEmpty)
+            }
+        }
+    }
+
+    @Test("events are signed with the secret that was registered; a hook whose secret cannot be decrypted stays active, and holds up no other")
+    func signed() async throws {
+        try await HookDatabase.run { database in
+            let (good, _) = try await owe(database)
+            let (bad, _) = try await owe(database)
+            let other = try HookSecrets(serviceSecret: "another secret of another service").seal(HookDatabase.secret, of: bad, in: database.app)
+            try await database.sql("UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(other))' WHERE id = '\(bad)'")
+            try await run(database) { receiver in
+                for (hook, path) in [(bad, "/bad"), (good, "/good")] {
+                    try await database.sql(
+                        "UPDATE webhooks.hook SET status = 'active', target_url = '\(receiver.url(path))' WHERE id = '\(hook)'")
+                }
+                let told = try #require(try await receiver.events(at: "/good") { $0.count == 1 }.first)
+                let key = SymmetricKey(data: Data(HookDatabase.secret.utf8))
+                #expect(told.headers["layer-webhook-signature"] == EventRequest.signature(of: ByteBuffer(bytes: told.body), with: key))
+                #expect(receiver.events(at: "/bad").isEmpty)
+                #expect(try await database.texts("SELECT status FROM webhooks.hook WHERE id = '\(bad)'") == ["active"])
+                // What waits is sent when its secret can be read.
+                let sealed = try database.secrets.seal(HookDatabase.secret, of: bad, in: database.app)
+                try await database.sql("UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(sealed))' WHERE id = '\(bad)'")
+                _ = try await receiver.events(at: "/bad") { $0.count == 1 }
+                try await wait(for: 0, database)
             }
         }
     }

@@ -18,6 +18,11 @@ struct HookDatabase: Sendable {
     private let admin: PostgresPool
     private let gate: PostgresPool
     let app = AppID(rawValue: UUID())
+    /// Those of every service of ``settings(_:)``.
+    let secrets = HookSecrets(serviceSecret: serviceSecret)
+    /// The key of the signatures that the receivers of hooks check.
+    static let secret = "the secret of a hook"
+    private static let serviceSecret = "a cluster secret that is long enough"
 
     static var soon: ContinuousClock.Instant { .now + .seconds(20) }
     private static var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
@@ -86,7 +91,7 @@ struct HookDatabase: Sendable {
     /// Settings of a service that calls receivers on this machine, with these ones beside.
     func settings(_ others: [String: String] = [:]) throws -> WebhooksSettings {
         let environment = [
-            "STRATA_POSTGRES_URL": url, "STRATA_CLUSTER_SECRET": "a cluster secret that is long enough",
+            "STRATA_POSTGRES_URL": url, "STRATA_CLUSTER_SECRET": Self.serviceSecret,
             "STRATA_PUBLIC_URL": "https://chat.example.org", "STRATA_WEBHOOKS_ALLOW_HTTP": "true",
             "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8",
         ]
@@ -96,14 +101,17 @@ struct HookDatabase: Sendable {
 
     // MARK: Hooks
 
+    static func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
+
     /// A hook that was verified a minute ago.
     func hook(status: String = "active", kinds: [WebhookEventKind] = [.messageCreated], inactiveFor seconds: Int? = nil) async throws -> WebhookID {
         let id = WebhookID.random()
+        let sealed = Self.hex(try secrets.seal(Self.secret, of: id, in: app))
         try await sql(
             """
             INSERT INTO webhooks.hook (id, app_id, version, target_url, secret, events, kinds, status, verified_at, inactive_since)
             VALUES (
-                '\(id)', '\(app)', '3.0', 'https://example.org/', 's', '{}', '{\(kinds.map(\.rawValue).joined(separator: ","))}', '\(status)',
+                '\(id)', '\(app)', '3.0', 'https://example.org/', '\\x\(sealed)', '{}', '{\(kinds.map(\.rawValue).joined(separator: ","))}', '\(status)',
                 now() - interval '1 minute', now() - \(seconds.map(String.init) ?? "NULL") * interval '1 second')
             """)
         return id

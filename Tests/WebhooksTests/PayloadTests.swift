@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
+import Crypto
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -25,11 +26,12 @@ struct PayloadTests {
 
     private static func uuid(_ number: UInt8) -> UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number)) }
 
-    private static func hook(_ version: WebhookVersion, config: [String: String] = [:]) -> Hook {
-        Hook(
-            webhook: Webhook(
-                id: WebhookID(rawValue: uuid(9)), app: app, version: version, targetURL: "https://example.org/", events: [], config: config,
-                status: .active, statusReason: nil, createdAt: Timestamp(microseconds: 0)), secret: "key")
+    private static let key = SymmetricKey(data: Data("key".utf8))
+
+    private static func hook(_ version: WebhookVersion, config: [String: String] = [:]) -> Webhook {
+        Webhook(
+            id: WebhookID(rawValue: uuid(9)), app: app, version: version, targetURL: "https://example.org/", events: [], config: config,
+            status: .active, statusReason: nil, createdAt: Timestamp(microseconds: 0))
     }
 
     private func body(
@@ -40,7 +42,7 @@ struct PayloadTests {
             createdAt: Timestamp(microseconds: 1_504_260_000_500_000),
             subject: Self.subject, facts: "{\(facts)}", parts: parts)
         let event = try EventFacts.event(recorded)
-        return String(buffer: EventRequest(event, to: Self.hook(version, config: config), renderer: Self.renderer).body)
+        return String(buffer: EventRequest(event, to: Self.hook(version, config: config), signedWith: Self.key, renderer: Self.renderer).body)
     }
 
     private static let base = "https://chat.example.org/apps/\(app)"
@@ -154,8 +156,8 @@ struct PayloadTests {
             row: 1, app: Self.app, position: 2, number: 0, kind: WebhookEventKind.messageCreated.rawValue, id: Self.uuid(4),
             createdAt: Timestamp(microseconds: 0),
             subject: Self.subject, facts: "{\(Self.numbered)}", parts: nil)
-        let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), renderer: Self.renderer)
-        #expect(request.headers["layer-webhook-signature"] == [EventRequest.signature(of: request.body, with: "key")])
+        let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), signedWith: Self.key, renderer: Self.renderer)
+        #expect(request.headers["layer-webhook-signature"] == [EventRequest.signature(of: request.body, with: Self.key)])
         #expect(request.headers["layer-webhook-id"] == ["layer:///apps/\(Self.app)/webhooks/\(WebhookID(rawValue: Self.uuid(9)))"])
         #expect(request.headers["layer-webhook-event-type"] == ["message.sent"])
     }
@@ -170,7 +172,7 @@ struct PayloadTests {
                 row: 1, app: Self.app, position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 0),
                 subject: Self.subject,
                 facts: "{\(Self.conversation),\(Self.people)}", parts: nil)
-            let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), renderer: Self.renderer)
+            let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), signedWith: Self.key, renderer: Self.renderer)
             #expect(request.headers["layer-webhook-event-type"] == [name])
             #expect(String(buffer: request.body).contains(#""type":"\#(name)""#))
         }
@@ -180,7 +182,8 @@ struct PayloadTests {
     func signature() {
         // RFC 2202, test case 2.
         let text = "what do ya want for nothing?"
-        #expect(EventRequest.signature(of: ByteBuffer(string: text), with: "Jefe") == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
+        let key = SymmetricKey(data: Data("Jefe".utf8))
+        #expect(EventRequest.signature(of: ByteBuffer(string: text), with: key) == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
     }
 
     @Test("what was recorded wrongly is an error, and no crash", arguments: ["", #""message":1"#, #""message":{"message_id":"x"}"#, #""actor":1"#])

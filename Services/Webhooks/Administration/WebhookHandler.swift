@@ -11,6 +11,7 @@ import SwiftProtobuf
 struct WebhookHandler: CallHandler {
     let store: HookStore
     let verifier: Verifier
+    let secrets: HookSecrets
     let settings: WebhooksSettings
 
     func register(on router: inout CallRouter) {
@@ -44,9 +45,12 @@ struct WebhookHandler: CallHandler {
         return hook
     }
 
-    private func create(_ request: ProtoCreateWebhookRequest, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
+    func create(_ request: ProtoCreateWebhookRequest, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
         guard let version = WebhookVersion(rawValue: request.version) else { throw ContractViolation("CreateWebhookRequest.version") }
         _ = try TargetURL(request.targetURL, allowsHTTP: settings.allowsHTTP)
+        guard request.secret.utf8.count >= settings.secretMinBytes else {
+            throw Failure.invalid("secret", reason: "must have at least \(settings.secretMinBytes) bytes")
+        }
         var kinds: [WebhookEventKind] = []
         for name in request.events {
             guard let named = WebhookEventKind.kinds(named: name, in: version) else { throw Failure.invalid("events", reason: "has an unknown name") }
@@ -55,10 +59,11 @@ struct WebhookHandler: CallHandler {
         let webhook = Webhook(
             id: try WebhookID(contract: request.id), app: try AppID(contract: request.appID), version: version, targetURL: request.targetURL,
             events: request.events, config: request.config, status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0))
+        let sealed = try secrets.seal(request.secret, of: webhook.id, in: webhook.app)
         let config = String(decoding: try JSONEncoder().encode(request.config), as: UTF8.self)
         let hook = try await store.create(
             CreateHook(
-                webhook: webhook, secret: request.secret, kinds: kinds, config: config, limit: settings.perApp, lease: verifier.lease),
+                webhook: webhook, sealedSecret: sealed, kinds: kinds, config: config, limit: settings.perApp, lease: verifier.lease),
             deadline: deadline)
         // The answer does not wait for the receiver. If this instance is killed meanwhile, another one asks.
         if hook.webhook.status == .unverified { Task { _ = try? await verifier.verify(hook) } }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 import FoundationEssentials
 import Logging
 import Metrics
@@ -35,12 +36,15 @@ final class DeliveryEngine: Service {
     private let store: HookStore
     private let sender: HTTPSender
     private let log: DeliveryLog
+    private let secrets: HookSecrets
     private let finisher: LaneFinisher
     private let settings: WebhooksSettings
     private let renderer: Renderer
     private let logger: Logger
     private let room: Mutex<DeliveryRoom>
     private let hooks = Mutex<[WebhookID: Ready]>([:])
+    /// Active hooks whose secrets could not be decrypted when the hooks were read last.
+    private let undecrypted = Mutex<Set<WebhookID>>([])
     private let isStopping = Mutex(false)
     private let wake = WakeUp()
     private let delivered = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "delivered")])
@@ -52,14 +56,16 @@ final class DeliveryEngine: Service {
     private let heldBytes = Gauge(label: "strata_webhooks_held_bytes")
     private let latency = Timer(label: "strata_webhooks_delivery_duration_seconds")
 
-    /// An active hook, and where its receiver is.
+    /// An active hook, where its receiver is, and the key that signs what it is sent.
     private struct Ready: Sendable {
         let hook: Hook
         let target: TargetURL
+        let key: SymmetricKey
     }
 
-    init(store: HookStore, sender: HTTPSender, log: DeliveryLog, settings: WebhooksSettings, logger: Logger) {
+    init(store: HookStore, sender: HTTPSender, log: DeliveryLog, secrets: HookSecrets, settings: WebhooksSettings, logger: Logger) {
         self.store = store
+        self.secrets = secrets
         self.sender = sender
         self.log = log
         self.settings = settings
@@ -103,14 +109,35 @@ final class DeliveryEngine: Service {
 
     private func readHooks() async throws(Failure) {
         let active = try await store.hooks(ReadActiveHooks(), deadline: .now + .seconds(5))
+        let known = hooks.withLock { $0 }
         var ready: [WebhookID: Ready] = [:]
+        var unreadable: Set<WebhookID> = []
         for hook in active {
             // What was registered can be read, unless the operator has forbidden HTTP since.
             guard let target = try? TargetURL(hook.webhook.targetURL, allowsHTTP: settings.allowsHTTP) else { continue }
-            ready[hook.webhook.id] = Ready(hook: hook, target: target)
+            let id = hook.webhook.id
+            if let before = known[id], before.hook.sealedSecret == hook.sealedSecret {
+                ready[id] = Ready(hook: hook, target: target, key: before.key)
+            } else if let key = try? secrets.open(hook.sealedSecret, of: id, in: hook.webhook.app) {
+                ready[id] = Ready(hook: hook, target: target, key: key)
+            } else {
+                unreadable.insert(id)
+            }
         }
+        note(undecrypted: unreadable)
         room.withLock { $0.forget(allBut: Set(ready.keys)) }
         hooks.withLock { $0 = ready }
+    }
+
+    /// Logs hooks whose secrets cannot be decrypted, each once. They stay active: with the right secret of the service, what waits for them is sent.
+    private func note(undecrypted hooks: Set<WebhookID>) {
+        let before = undecrypted.withLock { undecrypted in
+            defer { undecrypted = hooks }
+            return undecrypted
+        }
+        for id in hooks.subtracting(before) {
+            logger.error("a webhook's secret cannot be decrypted: nothing is sent to it", metadata: ["webhook.id": "\(id)"])
+        }
     }
 
     /// A lane that has room, with the hook that it is delivered to until the lease ends.
@@ -274,7 +301,7 @@ final class DeliveryEngine: Service {
                 throw .interrupted
             }
         }
-        guard let request = request(for: event, to: work.ready.hook) else {
+        guard let request = request(for: event, to: work.ready) else {
             room.withLock { $0.release(bytes, of: work.app) }
             throw .unreadable
         }
@@ -338,9 +365,9 @@ final class DeliveryEngine: Service {
     }
 
     /// - Returns: nil if the event cannot be read. It is tried again, since its kind may be one that only a newer version knows, while instances are replaced.
-    private func request(for event: RecordedEvent, to hook: Hook) -> EventRequest? {
+    private func request(for event: RecordedEvent, to ready: Ready) -> EventRequest? {
         do {
-            return EventRequest(try EventFacts.event(event), to: hook, renderer: renderer)
+            return EventRequest(try EventFacts.event(event), to: ready.hook.webhook, signedWith: ready.key, renderer: renderer)
         } catch {
             logger.error("an event could not be read", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])
             return nil

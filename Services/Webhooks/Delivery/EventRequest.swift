@@ -12,9 +12,10 @@ struct EventRequest {
     let headers: HTTPHeaders
     let body: ByteBuffer
 
-    /// - Parameter renderer: leads to the public base.
-    init(_ event: WebhookEvent, to hook: Hook, renderer: Renderer) {
-        let webhook = hook.webhook
+    /// - Parameters:
+    ///   - key: the key of the signature.
+    ///   - renderer: leads to the public base.
+    init(_ event: WebhookEvent, to webhook: Webhook, signedWith key: SymmetricKey, renderer: Renderer) {
         let version: ServerVersion =
             switch webhook.version {
             case .v1: .v1
@@ -31,13 +32,13 @@ struct EventRequest {
             "layer-webhook-id": webhook.id.layerID(in: webhook.app),
             "layer-webhook-request-id": event.id.uuidString.lowercased(),
             "layer-webhook-event-type": event.kind.name(in: webhook.version),
-            "layer-webhook-signature": Self.signature(of: body, with: hook.secret),
+            "layer-webhook-signature": Self.signature(of: body, with: key),
         ]
     }
 
     /// HMAC with SHA-1 of the bytes, in lower-case hexadecimal digits: what receivers of the protocol check.
-    static func signature(of body: ByteBuffer, with secret: String) -> String {
-        let code = HMAC<Insecure.SHA1>.authenticationCode(for: Data(body.readableBytesView), using: SymmetricKey(data: Data(secret.utf8)))
+    static func signature(of body: ByteBuffer, with key: SymmetricKey) -> String {
+        let code = HMAC<Insecure.SHA1>.authenticationCode(for: Data(body.readableBytesView), using: key)
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: code.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }

@@ -11,7 +11,7 @@ struct HookColumns: ColumnSet {
     let createdAt: Column<Postgres.Timestamp>
     let version: Column<String>
     let targetURL: Column<String>
-    let secret: Column<String>
+    let sealedSecret: Column<[UInt8]>
     let events: Column<[String]>
     let config: Column<String>
     let status: Column<String>
@@ -24,7 +24,7 @@ struct HookColumns: ColumnSet {
         createdAt = try names.column("created_at")
         version = try names.column("version")
         targetURL = try names.column("target_url")
-        secret = try names.column("secret")
+        sealedSecret = try names.column("secret")
         events = try names.column("events")
         config = try names.column("config")
         status = try names.column("status")
@@ -47,7 +47,7 @@ struct HookColumns: ColumnSet {
                 events: try row[events], config: try JSONDecoder().decode([String: String].self, from: Data(try row[config].utf8)), status: status,
                 statusReason: try row[optional: statusReason],
                 createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds)),
-            secret: try row[secret],
+            sealedSecret: try row[sealedSecret],
             verifiedAt: try row[optional: verifiedAt].map { StrataModel.Timestamp(microseconds: $0.microseconds) })
     }
 }
@@ -55,7 +55,8 @@ struct HookColumns: ColumnSet {
 /// A webhook with what signs its events.
 struct Hook: Hashable, Sendable {
     let webhook: Webhook
-    let secret: String
+    /// The secret as it is stored (``HookSecrets``).
+    let sealedSecret: [UInt8]
     /// Since when its receiver wants the events: another time for each activation.
     var verifiedAt: StrataModel.Timestamp?
 }

@@ -8,7 +8,7 @@ import StrataModel
 
 struct CreateHook: PostgresQuery {
     let webhook: Webhook
-    let secret: String
+    let sealedSecret: [UInt8]
     let kinds: [WebhookEventKind]
     let config: String
     let limit: Int
@@ -25,8 +25,8 @@ struct CreateHook: PostgresQuery {
 
     var parameters: [Value] {
         [
-            .uuid(webhook.app.rawValue), .uuid(webhook.id.rawValue), .text(webhook.version.rawValue), .text(webhook.targetURL), .text(secret),
-            .textArray(webhook.events), .textArray(kinds.map(\.rawValue)), .jsonb(config), .int8(Int64(limit)), .int8(lease),
+            .uuid(webhook.app.rawValue), .uuid(webhook.id.rawValue), .text(webhook.version.rawValue), .text(webhook.targetURL),
+            .bytes(sealedSecret), .textArray(webhook.events), .textArray(kinds.map(\.rawValue)), .jsonb(config), .int8(Int64(limit)), .int8(lease),
         ]
     }
 }

@@ -36,13 +36,13 @@ public final class WebhooksService: StrataService {
             policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: settings.perHost,
             trustedRoots: settings.trustedRoots, group: loops)
         let log = DeliveryLog(store: store, logger: logger)
+        let secrets = HookSecrets(serviceSecret: settings.rpc.clusterSecret)
         let verifier = Verifier(store: store, sender: sender, settings: settings, logger: logger)
         (self.store, self.log, self.verifier) = (store, log, verifier)
-        engine = DeliveryEngine(store: store, sender: sender, log: log, settings: settings, logger: logger)
+        engine = DeliveryEngine(store: store, sender: sender, log: log, secrets: secrets, settings: settings, logger: logger)
         backlog = BacklogWatch(store: store)
-        server = RPCServer(
-            [WebhookHandler(store: store, verifier: verifier, settings: settings)], configuration: settings.rpc, eventLoopGroup: loops, logger: logger
-        )
+        let handler = WebhookHandler(store: store, verifier: verifier, secrets: secrets, settings: settings)
+        server = RPCServer([handler], configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.

@@ -34,6 +34,9 @@ public struct WebhooksSettings: ServiceSettings {
     public var appBytes = 1 << 30
     /// `STRATA_WEBHOOKS_PER_APP` (20; 1 to 1000): hooks of one app.
     public var perApp = 20
+    /// `STRATA_WEBHOOKS_SECRET_MIN_BYTES` (16; 1 to 1024): the fewest bytes of the secret of a hook that is registered. Examples of older client libraries
+    /// have fewer.
+    public var secretMinBytes = 16
     /// `STRATA_WEBHOOKS_RETRY_AFTER` (10s,30s,120s,300s,1200s), `STRATA_WEBHOOKS_RETRY_EVERY` (1h) and `STRATA_WEBHOOKS_RETRY_FOR` (72h): pauses before
     /// the first retries, and then how often and for how long.
     public var retries = RetrySchedule.standard
@@ -68,6 +71,7 @@ public struct WebhooksSettings: ServiceSettings {
         hookBytes = try settings.int("STRATA_WEBHOOKS_HOOK_BYTES", default: hookBytes, in: 1 << 20...1 << 40)
         appBytes = try settings.int("STRATA_WEBHOOKS_APP_BYTES", default: appBytes, in: 1 << 20...1 << 40)
         perApp = try settings.int("STRATA_WEBHOOKS_PER_APP", default: perApp, in: 1...1000)
+        secretMinBytes = try settings.int("STRATA_WEBHOOKS_SECRET_MIN_BYTES", default: secretMinBytes, in: 1...1024)
         retries = try RetrySchedule(settings)
         keep = try settings.duration("STRATA_WEBHOOKS_KEEP", default: keep, in: .seconds(1) ... .seconds(365 * 86_400))
         allowsHTTP = try settings.bool("STRATA_WEBHOOKS_ALLOW_HTTP", default: allowsHTTP)

@@ -6,7 +6,7 @@
 
 -- Registers a hook, to be verified by the instance that asks within the lease, or else by any. Outcomes: 'ok', 'too_many'.
 CREATE OR REPLACE FUNCTION webhooks.create_hook(
-    p_app uuid, p_id uuid, p_version text, p_url text, p_secret text, p_events text[], p_kinds text[], p_config jsonb, p_limit bigint,
+    p_app uuid, p_id uuid, p_version text, p_url text, p_secret bytea, p_events text[], p_kinds text[], p_config jsonb, p_limit bigint,
     p_lease bigint, OUT outcome text, OUT hook webhooks.hook)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN

@@ -10,8 +10,8 @@ CREATE TABLE webhooks.hook (
     -- The format of the payloads.
     version        text NOT NULL CHECK (version IN ('1.0', '2.0', '3.0')),
     target_url     text NOT NULL,
-    -- The key of the payloads' signatures.
-    secret         text NOT NULL,
+    -- The key of the payloads' signatures, which the webhooks service encrypts.
+    secret         bytea NOT NULL,
     -- The events as the app's server named them, and the kinds of events that are recorded for them.
     events         text[] NOT NULL,
     kinds          text[] NOT NULL,

@@ -9,6 +9,8 @@ enum SRWebhooks {
     /// Those of webhooks.
     private static let versions: [ServerAPIVersion] = [.v1, .v2, .v3]
 
+    private static let secret = "of the tests' receiver"
+
     private static func ask(_ f: ServerFixture, _ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTAnswer {
         try await f.call(method, "/webhooks" + path, body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(f.version.rawValue)"])
     }
@@ -17,7 +19,7 @@ enum SRWebhooks {
 
     private static func hook(_ f: ServerFixture, _ target: String, events: JSONValue? = nil) -> JSONValue {
         [
-            "version": .string(f.version.rawValue), "target_url": .string(target), "events": events ?? [created(f)], "secret": "s3cr3t",
+            "version": .string(f.version.rawValue), "target_url": .string(target), "events": events ?? [created(f)], "secret": .string(secret),
             "config": ["key": "value"],
         ]
     }
@@ -74,6 +76,9 @@ enum SRWebhooks {
             }
             try await delete(f, answer.json)
         },
+        ServerRule(
+            111, "its secret may have any length", versions,
+            except: "it has at least 16 bytes; the operator may allow fewer (STRATA_WEBHOOKS_SECRET_MIN_BYTES)."),
         ServerRule(111, "its id is layer:///apps/APP/webhooks/UUID, wherever it is shown; a path has the UUID, or the whole id", versions) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/id/\(f.mark)")
@@ -162,7 +167,7 @@ enum SRWebhooks {
             let event = try f.need(events.first { $0["body"].string?.contains(message["id"].string ?? "-") == true }, "event")
             let (headers, body) = (event["headers"], event["body"].string ?? "")
             f.equal(headers["layer-webhook-event-type"], created(f))
-            f.equal(headers["layer-webhook-signature"].string, HookReceiver.signature(of: body, secret: "s3cr3t"))
+            f.equal(headers["layer-webhook-signature"].string, HookReceiver.signature(of: body, secret: Self.secret))
             f.equal(headers["layer-webhook-id"], hook["id"])
             f.check(headers["user-agent"].string?.contains("layer-webhooks") == true, "\(headers["user-agent"])")
             f.check(headers["content-type"].string?.hasPrefix("application/vnd.layer.webhooks+json") == true, "\(headers["content-type"])")
@@ -204,7 +209,7 @@ enum SRWebhooks {
             let text = event["body"].string ?? ""
             let ordered = ["\(large / 10)", "\(large)", "0\(large / 10)", "a.\(f.mark)", "b.\(f.mark)"]
             f.check(text.contains("\"recipient_status\":{\(ordered.map { "\"\($0)\":\"sent\"" }.joined(separator: ","))}"), text)
-            f.equal(event["headers"]["layer-webhook-signature"].string, HookReceiver.signature(of: text, secret: "s3cr3t"))
+            f.equal(event["headers"]["layer-webhook-signature"].string, HookReceiver.signature(of: text, secret: Self.secret))
             try await delete(f, hook)
         },
         ServerRule(

@@ -14,11 +14,12 @@ extension EndToEnd {
             var texts: [String: String] = [
                 "cluster secret": Cluster.secret, "database password": Cluster.databasePassword, "message": "text-\(UUID().uuidString)",
                 "metadata": "meta-\(UUID().uuidString)", "content": "bytes-\(UUID().uuidString)", "push token": "push-\(UUID().uuidString)",
+                "webhook secret": "hook-\(UUID().uuidString)",
             ]
             /// Written down nowhere, not even in the database.
             static let neverStored = [
                 "cluster secret", "database password", "session token", "socket's session token", "another session token", "nonce",
-                "identity token", "private key", "later session token",
+                "identity token", "private key", "later session token", "server token", "webhook secret",
             ]
 
             func found(in text: String, only names: [String]? = nil) -> [String] {
@@ -109,8 +110,36 @@ extension EndToEnd {
             errors.append(try await ana.call("PUT", layerPath(message) + "/parts/9", ["mime_type": "text/plain", "body": .string(text)]).json.text)
             errors += try await badTokens(cluster, token)
             try await useSocket(ana, conversation, text, &secrets)
+            errors += try await useWebhooks(AppServer(app), &secrets)
             errors.append(try await client.call("DELETE", "/sessions/\(token)x", token: token).json.text)
             return errors
+        }
+
+        /// - Returns: the bodies of all answers, which show no secret.
+        private func useWebhooks(_ server: AppServer, _ secrets: inout Secrets) async throws -> [String] {
+            secrets.texts["server token"] = server.token
+            let secret = secrets.texts["webhook secret"] ?? ""
+            var hook: [String: JSONValue] = [
+                "version": "3.0", "target_url": "https://127.0.0.1/hook", "events": ["Message.created"], "secret": .string(secret),
+            ]
+            let created = try await server.call("POST", "/webhooks", .object(hook))
+            #expect(created.status == 201, "\(created.json)")
+            let path = "/webhooks/" + (created.json["id"].string ?? "").split(separator: "/").suffix(1).joined()
+            var answers = [created.json.text]
+            for (method, path) in [
+                ("GET", "/webhooks"), ("GET", path), ("POST", path + "/activate"), ("POST", path + "/deactivate"), ("GET", path + "/deliveries"),
+            ] {
+                let answer = try await server.call(method, path)
+                #expect(answer.isSuccess, "\(method) \(path): \(answer.json)")
+                answers.append(answer.json.text)
+            }
+            // Refused for other reasons, and for the secret itself.
+            let refused: [(String, JSONValue)] = [("events", ["Message.invented"]), ("secret", .string(String(repeating: secret, count: 50)))]
+            for (member, value) in refused {
+                hook[member] = value
+                answers.append(try await server.call("POST", "/webhooks", .object(hook)).json.text)
+            }
+            return answers
         }
 
         private func badTokens(_ cluster: Cluster, _ token: String) async throws -> [String] {

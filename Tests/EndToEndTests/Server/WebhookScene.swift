@@ -21,6 +21,9 @@ struct WebhookScene {
         "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created", "Participation.deleted",
     ]
 
+    /// The shortest that is taken by default.
+    static let secret = "0123456789abcdef"
+
     let cluster: Cluster
     let receiver: WebhookReceiver
     let server: AppServer
@@ -36,7 +39,7 @@ struct WebhookScene {
         let answer = try await call(
             "POST", "",
             [
-                "version": .string(version), "target_url": .string(url ?? receiver.url(path)), "events": events, "secret": "s3cr3t",
+                "version": .string(version), "target_url": .string(url ?? receiver.url(path)), "events": events, "secret": .string(Self.secret),
                 "config": ["place": "test"],
             ])
         #expect(answer.status == 201, "\(answer.json)")

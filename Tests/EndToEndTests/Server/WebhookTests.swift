@@ -105,7 +105,7 @@ extension EndToEnd {
                 #expect(event.headers["layer-webhook-id"] == "layer:///apps/\(scene.server.appID)/webhooks/\(id)")
                 #expect(event.headers["user-agent"] == "layer-webhooks/3.0")
                 #expect(event.headers["content-type"] == "application/vnd.layer.webhooks+json; version=3.0")
-                let code = HMAC<Insecure.SHA1>.authenticationCode(for: event.body, using: SymmetricKey(data: Data("s3cr3t".utf8)))
+                let code = HMAC<Insecure.SHA1>.authenticationCode(for: event.body, using: SymmetricKey(data: Data(WebhookScene.secret.utf8)))
                 #expect(event.headers["layer-webhook-signature"] == code.map { String(format: "%02x", $0) }.joined())
                 #expect(event.json["config"]["place"].string == "test")
             }
@@ -286,7 +286,7 @@ extension EndToEnd {
 
         private func refusals(_ scene: WebhookScene) async throws {
             let good: [String: JSONValue] = [
-                "version": "3.0", "target_url": "https://example.org/hook", "events": ["Message.created"], "secret": "s",
+                "version": "3.0", "target_url": "https://example.org/hook", "events": ["Message.created"], "secret": .string(WebhookScene.secret),
             ]
             for missing in good.keys.sorted() {
                 let answer = try await scene.call("POST", "", .object(good.filter { $0.key != missing }))
@@ -296,7 +296,7 @@ extension EndToEnd {
                 ("version", "4.0", "version"), ("target_url", "ftp://example.org", "target_url"), ("target_url", "https://", "target_url"),
                 ("target_url", "https://ana@example.org/", "target_url"),
                 ("events", [], "events"), ("events", ["Message.created", "message.sent"], "events.1"), ("events", [1], "events.0"),
-                ("secret", "", "secret"),
+                ("secret", "", "secret"), ("secret", "fifteen bytes .", "secret"), ("secret", .string(String(repeating: "x", count: 1025)), "secret"),
                 ("config", ["a": 1], "config"),
             ]
             for (name, value, property) in bad {

@@ -30,7 +30,7 @@ final class DegradedServer: Sendable {
     static func start(_ app: TestApp) async throws -> DegradedServer {
         let server = DegradedServer(app: app, receiver: try await WebhookReceiver.start())
         let body: JSONValue = [
-            "version": "3.0", "target_url": .string(server.receiver.url(Self.path)), "events": ["Message.created"], "secret": "s",
+            "version": "3.0", "target_url": .string(server.receiver.url(Self.path)), "events": ["Message.created"], "secret": "of a test's receiver",
         ]
         let created = try await server.call("POST", "/webhooks", body)
         guard created.status == 201 else { throw UnexpectedCell("the webhook is not registered: \(created.status) \(created.json)") }

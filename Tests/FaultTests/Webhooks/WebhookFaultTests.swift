@@ -73,7 +73,8 @@ struct WebhookFaultTests {
         let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "application/vnd.layer.webhooks+json; version=3.0"]
         let client = app.system.client(0, .v3)
         let body: JSONValue = [
-            "version": "3.0", "target_url": .string(receiver.url("/judge")), "events": ["Message.created", "Conversation.updated"], "secret": "s",
+            "version": "3.0", "target_url": .string(receiver.url("/judge")), "events": ["Message.created", "Conversation.updated"],
+            "secret": "of a test's receiver",
         ]
         let created = try await client.call("POST", path, body: body, headers: headers, deadline: Waiting.deadline)
         guard created.status == 201 else { throw UnexpectedAnswer("\(created.status) \(created.json)", #fileID, #line) }

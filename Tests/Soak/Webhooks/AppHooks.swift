@@ -26,7 +26,7 @@ struct AppHooks: Sendable {
         for hook in hooks {
             let body: JSONValue = [
                 "version": .string(hook.version), "target_url": .string(receiver + hook.path), "events": .array(hook.events.map { .string($0) }),
-                "secret": "of the receiver",
+                "secret": "of the receiver of webhooks",
             ]
             let created = try await call("POST", path, body, deadline: deadline)
             guard created.status == 201 else { throw LoadError("a webhook was answered with \(created.status) \(created.json.text)") }
