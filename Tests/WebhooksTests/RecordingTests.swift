@@ -184,8 +184,9 @@ struct RecordingTests {
                     CreateHook(
                         webhook: Webhook(
                             id: id, app: database.app, version: .v3, targetURL: "https://example.org/", events: ["Message.created"], config: [:],
-                            status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0)), sealedSecret: [1], kinds: [.messageCreated],
-                        config: "{}", limit: 1, lease: 60_000), deadline: HookDatabase.soon)
+                            status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0)), sealedSecret: [1],
+                        kinds: [.messageCreated],
+                        config: "{}", limit: 1, lease: 60_000, token: nil), deadline: HookDatabase.soon)
             }
             let id = WebhookID.random()
             let first = try await create(id)

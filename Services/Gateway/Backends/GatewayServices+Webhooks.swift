@@ -27,9 +27,10 @@ extension GatewayServices {
         }
     }
 
-    func createWebhook(_ body: WebhookBody, for app: AppID, trace: TraceID) async throws(Failure) -> Webhook {
+    func createWebhook(_ body: WebhookBody, for server: ServerCaller, trace: TraceID) async throws(Failure) -> Webhook {
         let request = ProtoCreateWebhookRequest.with {
-            $0.appID = Data(app)
+            $0.appID = Data(server.app)
+            $0.tokenID = Data(uuid: server.token)
             $0.id = Data(WebhookID.random())
             $0.version = body.version.rawValue
             $0.targetURL = body.targetURL

@@ -55,11 +55,15 @@ struct ServerTokenInsertionColumns: ColumnSet {
     init(_ names: inout ColumnNames) throws(PostgresError) { id = try names.column("id") }
 }
 
-/// Of ``DeleteServerToken``.
-struct ServerTokenDeletionColumns: ColumnSet {
+/// The columns of ``RevokeServerToken``.
+struct ServerTokenRevocationColumns: ColumnSet {
     let name: Column<String>
+    let ended: Column<[UUID]>
 
-    init(_ names: inout ColumnNames) throws(PostgresError) { name = try names.column("name") }
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        name = try names.column("name")
+        ended = try names.column("ended")
+    }
 }
 
 /// Of ``ReadAppExtent``.

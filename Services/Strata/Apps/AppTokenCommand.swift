@@ -75,18 +75,27 @@ struct AppTokenListCommand: AsyncParsableCommand {
 /// `strata app token revoke`.
 struct AppTokenRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "Revokes a token of an app's own server: all gateways refuse it within five seconds.")
+        commandName: "revoke", abstract: "Revokes a token of an app's own server: all gateways refuse it within five seconds.",
+        discussion: """
+            Webhooks that were registered with the token go on, unless --end-webhooks is given: it makes them inactive, also when the token was revoked before. \
+            The app's own server sees why, and can activate those that it wants to keep; strata app webhook remove removes one for good.
+            """)
 
     @OptionGroup var database: DatabaseOption
     @Argument(help: "The id of the token, as strata app token list shows it; not the token itself.")
     var id: String
+    @Flag(help: "Make the webhooks inactive that were registered with it.")
+    var endWebhooks = false
 
     func run() async throws {
         guard let token = UUID(uuidString: id) else { throw CommandFailure(.usage, "The id of the token must be a UUID.") }
-        guard let name = try await AppStore(url: try await database.url(in: StrataHome())).deleteServerToken(token) else {
-            throw CommandFailure(.usage, "There is no token \(token.uuidString.lowercased()). \(OwnCommand.name) app token list shows all of an app.")
+        let title = token.uuidString.lowercased()
+        let store = AppStore(url: try await database.url(in: StrataHome()))
+        guard let revoked = try await store.revokeServerToken(token, endsWebhooks: endWebhooks) else {
+            throw CommandFailure(.usage, "There is no token \(title). \(OwnCommand.name) app token list shows all of an app.")
         }
-        Console.standard.say("\(token.uuidString.lowercased())  \(name)  is revoked")
+        Console.standard.say(revoked.name.map { "\(title)  \($0)  is revoked" } ?? "\(title)  was revoked before")
+        for webhook in revoked.webhooks { Console.standard.say("webhook \(webhook.uuidString.lowercased())  is inactive") }
     }
 }
 

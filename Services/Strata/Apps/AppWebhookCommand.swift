@@ -14,7 +14,7 @@ struct AppWebhookCommand: AsyncParsableCommand {
 /// `strata app webhook list`.
 struct AppWebhookListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the webhooks of an app: whether each is active, and how much waits for it.")
+        commandName: "list", abstract: "Lists the webhooks of an app: whether each is active, how much waits for it, and which token registered it.")
 
     @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
@@ -57,10 +57,13 @@ extension AppStore {
         /// Nil unless it is inactive.
         let statusReason: String?
         let waitingBytes: Int64
+        /// The server token that registered it, which may be revoked since. Nil: it is not known.
+        let tokenID: String?
 
         var line: String {
             let state = status.padding(toLength: 10, withPad: " ", startingAt: 0)
-            return "\(id)  \(version)  \(state)  \(waitingBytes) bytes wait  \(targetURL)" + (statusReason.map { "  (\($0))" } ?? "")
+            return "\(id)  \(version)  \(state)  \(waitingBytes) bytes wait  token \(tokenID ?? "unknown")  \(targetURL)"
+                + (statusReason.map { "  (\($0))" } ?? "")
         }
     }
 
@@ -85,7 +88,7 @@ struct ListAppWebhooks: PostgresQuery {
     static let statement = Statement(
         "app_webhook.list",
         sql: """
-            SELECT h.id, h.version, h.target_url, h.status, h.status_reason,
+            SELECT h.id, h.version, h.target_url, h.status, h.status_reason, h.token_id,
                 coalesce((SELECT sum(l.bytes) FROM webhooks.lane l WHERE l.hook_id = h.id), 0)::int8 AS waiting_bytes
             FROM conversations.app a LEFT JOIN webhooks.hook h ON h.app_id = a.id WHERE a.id = $1 ORDER BY h.created_at, h.id
             """, isIdempotent: true)
@@ -113,6 +116,7 @@ struct AppWebhookColumns: ColumnSet {
     private let status: Column<String>
     private let statusReason: Column<String>
     private let waitingBytes: Column<Int64>
+    private let tokenID: Column<UUID>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         id = try names.column("id")
@@ -121,6 +125,7 @@ struct AppWebhookColumns: ColumnSet {
         status = try names.column("status")
         statusReason = try names.column("status_reason")
         waitingBytes = try names.column("waiting_bytes")
+        tokenID = try names.column("token_id")
     }
 
     /// Nil where all are null.
@@ -128,7 +133,8 @@ struct AppWebhookColumns: ColumnSet {
         guard let id = try row[optional: id] else { return nil }
         return AppStore.Webhook(
             id: id.uuidString.lowercased(), version: try row[version], targetURL: try row[targetURL], status: try row[status],
-            statusReason: try row[optional: statusReason], waitingBytes: try row[waitingBytes])
+            statusReason: try row[optional: statusReason], waitingBytes: try row[waitingBytes],
+            tokenID: try row[optional: tokenID]?.uuidString.lowercased())
     }
 }
 

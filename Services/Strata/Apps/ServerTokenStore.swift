@@ -52,11 +52,23 @@ extension AppStore {
         }
     }
 
-    /// - Returns: the token's name; nil if there is no such token.
-    func deleteServerToken(_ id: UUID) async throws -> String? {
-        let rows = try await query(DeleteServerToken(id: id))
+    /// The result of revoking a server token.
+    struct Revocation: Equatable, Sendable {
+        /// Nil: there was no such token any more.
+        let name: String?
+        /// The webhooks that are inactive since.
+        let webhooks: [UUID]
+    }
+
+    /// Revokes a server token.
+    /// - Parameter endsWebhooks: whether the webhooks that were registered with it become inactive, also if it was revoked before.
+    /// - Returns: nil if there is neither such a token nor such a webhook.
+    @discardableResult
+    func revokeServerToken(_ id: UUID, endsWebhooks: Bool = false) async throws -> Revocation? {
+        let rows = try await query(RevokeServerToken(id: id, endsWebhooks: endsWebhooks))
         guard let row = rows.first else { return nil }
-        return try row[try rows.columns(of: DeleteServerToken.self).name]
+        let columns = try rows.columns(of: RevokeServerToken.self)
+        return Revocation(name: try row[optional: columns.name], webhooks: try row[columns.ended])
     }
 }
 
@@ -95,13 +107,14 @@ struct ListServerTokens: PostgresQuery {
     var parameters: [Value] { [.uuid(app)] }
 }
 
-struct DeleteServerToken: PostgresQuery {
+/// Revokes a server token. No row: there is neither such a token nor a webhook to end.
+struct RevokeServerToken: PostgresQuery {
     let id: UUID
+    let endsWebhooks: Bool
 
-    typealias Columns = ServerTokenDeletionColumns
+    typealias Columns = ServerTokenRevocationColumns
 
-    static let statement = Statement(
-        "server_token.delete", sql: "DELETE FROM conversations.server_token WHERE id = $1 RETURNING name", isIdempotent: true)
+    static let statement = Statement("server_token.revoke", sql: "SELECT r.name, r.ended FROM webhooks.revoke_token($1, $2) r")
 
-    var parameters: [Value] { [.uuid(id)] }
+    var parameters: [Value] { [.uuid(id), .bool(endsWebhooks)] }
 }

@@ -31,10 +31,10 @@ struct ServerAPIOption: ParsableArguments {
             }
             do {
                 let answer = try await body(ServerAPI(gateway: gateways[0], app: app, token: token.text))
-                _ = try await store.deleteServerToken(token.id)
+                try await store.revokeServerToken(token.id)
                 return answer
             } catch {
-                _ = try? await store.deleteServerToken(token.id)
+                _ = try? await store.revokeServerToken(token.id)
                 throw error
             }
         }

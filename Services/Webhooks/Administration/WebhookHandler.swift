@@ -59,11 +59,14 @@ struct WebhookHandler: CallHandler {
         let webhook = Webhook(
             id: try WebhookID(contract: request.id), app: try AppID(contract: request.appID), version: version, targetURL: request.targetURL,
             events: request.events, config: request.config, status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0))
+        let token = request.tokenID.isEmpty ? nil : UUID(contract: request.tokenID)
+        guard token != nil || request.tokenID.isEmpty else { throw ContractViolation("CreateWebhookRequest.token_id") }
         let sealed = try secrets.seal(request.secret, of: webhook.id, in: webhook.app)
         let config = String(decoding: try JSONEncoder().encode(request.config), as: UTF8.self)
         let hook = try await store.create(
             CreateHook(
-                webhook: webhook, sealedSecret: sealed, kinds: kinds, config: config, limit: settings.perApp, lease: verifier.lease),
+                webhook: webhook, sealedSecret: sealed, kinds: kinds, config: config, limit: settings.perApp, lease: verifier.lease,
+                token: token),
             deadline: deadline)
         // The answer does not wait for the receiver. If this instance is killed meanwhile, another one asks.
         if hook.webhook.status == .unverified { Task { _ = try? await verifier.verify(hook) } }

@@ -13,6 +13,8 @@ struct CreateHook: PostgresQuery {
     let config: String
     let limit: Int
     let lease: Int64
+    /// The server token that registers the hook; nil: it is not known.
+    let token: UUID?
 
     typealias Columns = CreateHookColumns
 
@@ -20,13 +22,14 @@ struct CreateHook: PostgresQuery {
         "webhooks.create",
         sql: """
             SELECT r.outcome, \(HookColumns.selected(of: "r.hook"))
-            FROM webhooks.create_hook($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::jsonb, $9::int8, $10::int8) r
+            FROM webhooks.create_hook($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::jsonb, $9::int8, $10::int8, $11::uuid) r
             """, isIdempotent: true)
 
     var parameters: [Value] {
         [
             .uuid(webhook.app.rawValue), .uuid(webhook.id.rawValue), .text(webhook.version.rawValue), .text(webhook.targetURL),
             .bytes(sealedSecret), .textArray(webhook.events), .textArray(kinds.map(\.rawValue)), .jsonb(config), .int8(Int64(limit)), .int8(lease),
+            Value(token),
         ]
     }
 }

@@ -56,14 +56,16 @@ struct HookStore: Sendable {
         }
     }
 
-    /// - Throws: `invalid_operation` if the app has as many as it may have.
+    /// - Throws: `invalid_operation` if the app has as many as it may have; `authentication_required` if the token was revoked.
     func create(_ query: CreateHook, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook {
         do {
             let rows = try await pool.query(query, deadline: deadline)
             guard let row = rows.first else { throw MalformedAnswer() }
             let columns = try rows.columns(of: CreateHook.self)
-            guard try row[columns.outcome] == "ok" else {
-                throw Failure(.invalidOperation, "An app may have at most \(query.limit) webhooks.")
+            switch try row[columns.outcome] {
+            case "ok": break
+            case "revoked": throw Failure(.authenticationRequired, "The server token has been revoked.")
+            default: throw Failure(.invalidOperation, "An app may have at most \(query.limit) webhooks.")
             }
             guard try row[optional: columns.hookID] != nil else { throw Failure(.idInUse, "The id is in use.") }
             return try columns.hook.hook(row)

@@ -2845,6 +2845,9 @@ public nonisolated struct ProtoCreateWebhookRequest: Sendable {
 
   public var config: Dictionary<String,String> = [:]
 
+  /// The id of the server token that the app's server showed. Empty: it is not known.
+  public var tokenID: Data = Data()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -8564,7 +8567,7 @@ nonisolated extension ProtoWebhook: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoCreateWebhookRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateWebhookRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}id\0\u{1}version\0\u{3}target_url\0\u{1}events\0\u{1}secret\0\u{1}config\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}id\0\u{1}version\0\u{3}target_url\0\u{1}events\0\u{1}secret\0\u{1}config\0\u{3}token_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8579,6 +8582,7 @@ nonisolated extension ProtoCreateWebhookRequest: SwiftProtobuf.Message, SwiftPro
       case 5: try { try decoder.decodeRepeatedStringField(value: &self.events) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.secret) }()
       case 7: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: &self.config) }()
+      case 8: try { try decoder.decodeSingularBytesField(value: &self.tokenID) }()
       default: break
       }
     }
@@ -8606,6 +8610,9 @@ nonisolated extension ProtoCreateWebhookRequest: SwiftProtobuf.Message, SwiftPro
     if !self.config.isEmpty {
       try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: self.config, fieldNumber: 7)
     }
+    if !self.tokenID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.tokenID, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -8617,6 +8624,7 @@ nonisolated extension ProtoCreateWebhookRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.events != rhs.events {return false}
     if lhs.secret != rhs.secret {return false}
     if lhs.config != rhs.config {return false}
+    if lhs.tokenID != rhs.tokenID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -4,10 +4,20 @@
 -- Lanes are locked with SKIP LOCKED, except by redeliver, which locks one. So no statement waits for a lane while it holds another one, and writers, which lock
 -- lanes in the order of their conversations, never wait in a circle.
 
--- Registers a hook, to be verified by the instance that asks within the lease, or else by any. Outcomes: 'ok', 'too_many'.
+-- True if a server token is valid. It cannot be revoked before the transaction ends.
+CREATE OR REPLACE FUNCTION webhooks.lock_token(p_app uuid, p_token uuid) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM conversations.server_token t WHERE t.id = p_token AND t.app_id = p_app FOR KEY SHARE;
+    RETURN FOUND;
+END
+$$;
+
+-- Registers a hook, to be verified by the instance that asks within the lease, or else by any. `p_token`: the server token that registers it, or NULL.
+-- Outcomes: 'ok', 'too_many', 'revoked'.
 CREATE OR REPLACE FUNCTION webhooks.create_hook(
     p_app uuid, p_id uuid, p_version text, p_url text, p_secret bytea, p_events text[], p_kinds text[], p_config jsonb, p_limit bigint,
-    p_lease bigint, OUT outcome text, OUT hook webhooks.hook)
+    p_lease bigint, p_token uuid, OUT outcome text, OUT hook webhooks.hook)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('webhook ' || p_app, 0));
@@ -17,12 +27,17 @@ BEGIN
         outcome := 'ok';
         RETURN;
     END IF;
+    IF p_token IS NOT NULL AND NOT webhooks.lock_token(p_app, p_token) THEN
+        outcome := 'revoked';
+        RETURN;
+    END IF;
     IF (SELECT count(*) FROM webhooks.hook h WHERE h.app_id = p_app) >= p_limit THEN
         outcome := 'too_many';
         RETURN;
     END IF;
-    INSERT INTO webhooks.hook (id, app_id, version, target_url, secret, events, kinds, config, verify_at)
-    VALUES (p_id, p_app, p_version, p_url, p_secret, p_events, p_kinds, p_config, clock_timestamp() + p_lease * interval '1 millisecond')
+    INSERT INTO webhooks.hook (id, app_id, version, target_url, secret, events, kinds, config, token_id, verify_at)
+    VALUES (p_id, p_app, p_version, p_url, p_secret, p_events, p_kinds, p_config, p_token,
+        clock_timestamp() + p_lease * interval '1 millisecond')
     ON CONFLICT (id) DO NOTHING;
     SELECT h.* INTO hook FROM webhooks.hook h WHERE h.id = p_id AND h.app_id = p_app;
     outcome := 'ok';
@@ -387,6 +402,32 @@ LANGUAGE sql VOLATILE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_t
     RETURNING h.*
 $$;
 
+-- Revokes a server token; with `p_ends_hooks` it also ends the recording for the hooks that were registered with it, now or before the token was revoked. `name` is
+-- NULL if there was no such token. No row: there was nothing to do. Only the owner of the database may.
+CREATE OR REPLACE FUNCTION webhooks.revoke_token(p_token uuid, p_ends_hooks boolean) RETURNS TABLE (name text, ended uuid[])
+LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
+#variable_conflict use_column
+DECLARE
+    revoked text;
+    hooks uuid[] := '{}';
+BEGIN
+    -- Waits for registrations that are under way.
+    DELETE FROM conversations.server_token t WHERE t.id = p_token RETURNING t.name INTO revoked;
+    IF p_ends_hooks THEN
+        -- A statement of its own, which sees what these have registered.
+        WITH hook AS (
+            UPDATE webhooks.hook h
+            SET status = 'inactive', status_reason = 'The server token that registered it was revoked', verify_at = NULL, verified_at = NULL,
+                inactive_since = coalesce(h.inactive_since, clock_timestamp())
+            WHERE h.token_id = p_token AND h.status <> 'inactive'
+            RETURNING h.id
+        )
+        SELECT coalesce(array_agg(x.id ORDER BY x.id), '{}') INTO hooks FROM hook x;
+    END IF;
+    IF revoked IS NOT NULL OR hooks <> '{}' THEN RETURN QUERY SELECT revoked, hooks; END IF;
+END
+$$;
+
 -- Removes some of what is needed no more: what inactive hooks have not been told for longer than `p_keep` seconds, attempts that are older than that, and what is
 -- left of hooks that are gone. Goes through the hooks in the order of their ids, from after `p_after` on (NULL: from the first one), until `p_limit` rows or hooks
 -- have been gone through; `next_after` is where to go on, NULL if that was all. By one at a time: another one has nothing to do.
@@ -509,7 +550,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
+    webhooks.lock_token, webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
     webhooks.deactivate, webhooks.give_up, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.collect, webhooks.keep_deliveries, webhooks.redeliver,
     webhooks.waiting, webhooks.end_recording, webhooks.give_away, webhooks.end_suspended, webhooks.sweep, webhooks.is_gone, webhooks.sweep_events, webhooks.sweep_owed,
     webhooks.event_bytes, webhooks.backlog

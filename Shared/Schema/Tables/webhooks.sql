@@ -6,6 +6,8 @@
 CREATE TABLE webhooks.hook (
     id             uuid PRIMARY KEY,
     app_id         uuid NOT NULL,
+    -- The server token that registered it, which may be revoked since. NULL: it is not known.
+    token_id       uuid,
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The format of the payloads.
     version        text NOT NULL CHECK (version IN ('1.0', '2.0', '3.0')),
@@ -27,6 +29,7 @@ CREATE TABLE webhooks.hook (
     inactive_since timestamptz
 );
 CREATE INDEX hook_by_app ON webhooks.hook (app_id);
+CREATE INDEX hook_by_token ON webhooks.hook (token_id);
 CREATE INDEX hook_to_verify ON webhooks.hook (verify_at) WHERE verify_at IS NOT NULL;
 
 -- Orders events that have no position in a conversation.

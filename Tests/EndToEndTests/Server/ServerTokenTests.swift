@@ -32,6 +32,40 @@ extension EndToEnd {
             }
         }
 
+        @Test("the list of webhooks shows the tokens that registered them, and revoking one can end its webhooks")
+        func webhooks() async throws {
+            let cluster = try await Cluster.shared()
+            let app = try await cluster.app()
+            let commands = ServerTokenCommands(app, cluster)
+            let made = try await commands.create("bot")
+            var bot = AppServer(app)
+            bot.token = made.token
+            let body: JSONValue = [
+                "version": "3.0", "target_url": "https://127.0.0.1/hook", "events": ["Message.created"], "secret": "of the bot's receiver",
+            ]
+            var hooks: [String] = []
+            for server in [bot, AppServer(app)] {
+                let answer = try await server.call("POST", "/webhooks", body)
+                hooks.append((answer.json["id"].string ?? "").split(separator: "/").suffix(1).joined())
+            }
+            for hook in hooks {
+                // A private address is not asked.
+                try await eventually("the webhook \(hook) is not verified") {
+                    try await bot.call("GET", "/webhooks/\(hook)").json["status"].string == "inactive"
+                }
+            }
+            try await cluster.sql("UPDATE webhooks.hook SET status = 'active', verified_at = now() WHERE app_id = '\(bot.appID)'")
+            let list = try await cluster.strata("app", "webhook", "list", "--json", "--database", cluster.databaseURL, app.id)
+            let tokens = try #require(try JSONValue(parsing: list).array)
+            #expect(tokens.map { $0["id"].string } == hooks && tokens.first?["tokenID"].string == made.id)
+            #expect(tokens.last?["tokenID"].string == (try await commands.list().first?.id))
+            let said = try await cluster.strata("app", "token", "revoke", made.id, "--end-webhooks", "--database", cluster.databaseURL)
+            #expect(said.contains("webhook \(hooks[0])  is inactive") && !said.contains(hooks[1]))
+            let ended = try await AppServer(app).call("GET", "/webhooks/\(hooks[0])").json
+            #expect(ended["status"].string == "inactive" && ended["status_reason"].string?.contains("revoked") == true)
+            #expect(try await AppServer(app).call("GET", "/webhooks/\(hooks[1])").json["status"].string == "active")
+        }
+
         @Test("the commands name what is wrong")
         func complaints() async throws {
             let cluster = try await Cluster.shared()

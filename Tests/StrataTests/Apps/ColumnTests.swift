@@ -17,7 +17,7 @@ enum Queries {
         QueryCheck(ReadAppDeletionAge(app: app)), QueryCheck(ListAppDeletionParts()),
         QueryCheck(DeleteAppRows(app: app, part: "messages", block: 0)), QueryCheck(EndAppDeletion(app: app)),
         QueryCheck(InsertServerToken(app: app, id: UUID(), name: "bot", digest: [1])), QueryCheck(ListServerTokens(app: app)),
-        QueryCheck(DeleteServerToken(id: UUID())), QueryCheck(AddAppIndex(app: app, path: "status", most: 1)),
+        QueryCheck(RevokeServerToken(id: UUID(), endsWebhooks: true)), QueryCheck(AddAppIndex(app: app, path: "status", most: 1)),
         QueryCheck(ListAppIndexes(app: app)), QueryCheck(RemoveAppIndex(app: app, path: "status")),
         QueryCheck(ListAppWebhooks(app: app)), QueryCheck(RemoveAppWebhook(app: app, id: UUID())),
     ]

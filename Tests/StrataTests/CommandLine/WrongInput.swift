@@ -101,6 +101,9 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             WrongInput("app token create", "--name", ["--name", long, "--database", nobody, "{uuid}"], "--name must have 1 to 128 characters."))
         rows.append(WrongInput("app token create", "<app>", ["--name", "bot", "nonsense"], "The app must be a UUID or look like layer:///apps"))
         rows.append(WrongInput("app token revoke", "<id>", ["nonsense"], "The id of the token must be a UUID."))
+        rows.append(
+            WrongInput(
+                "app token revoke", "--end-webhooks", ["00000000-0000-4000-8000-000000000001", "--end-webhooks=much"], "--end-webhooks"))
         rows.append(WrongInput("app webhook remove", "<id>", ["nonsense", "{uuid}"], "The id of the webhook must be a UUID."))
         rows.append(WrongInput("app webhook remove", "<app>", ["00000000-0000-4000-8000-000000000001"], "Missing expected argument '<app>'"))
         for command in ["app suspend", "app resume", "app delete", "app token list", "app index list", "app webhook list"] {

@@ -27,7 +27,7 @@ struct WebhookRoutes: RESTFeature {
     }
 
     private func create(_ body: WebhookBody, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        let webhook = try await services.createWebhook(body, for: context.app, trace: context.request.trace)
+        let webhook = try await services.createWebhook(body, for: context.server, trace: context.request.trace)
         return .json(.created) { renderer(for: context).writeWebhook(webhook, into: &$0) }
     }
 
