@@ -3,7 +3,7 @@
 #
 #   docker compose build && deploy/rolling.sh [SERVICE…]
 #
-# First the schema is brought up to date; the code that still runs goes on working with it. A new instance has to be healthy before an old one is told to
+# First the secrets that are missing are made, and the schema is brought up to date; the code that still runs goes on working with it. A new instance has to be healthy before an old one is told to
 # drain and end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,6 +13,7 @@ compose() { if docker compose version >/dev/null 2>&1; then docker compose "$@";
 services=("$@")
 [ ${#services[@]} -gt 0 ] || services=(conversations metadata presence webhooks gateway)
 
+compose run --rm --no-deps secrets
 compose run --rm --no-deps migrate
 for service in "${services[@]}"; do
     mapfile -t old < <(compose ps -q "$service")

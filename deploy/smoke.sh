@@ -75,6 +75,9 @@ served() {
     return $all
 }
 
+# Whether a file of /run/strata is closed to a service.
+closed() { compose exec -T "$1" sh -c "test -d /run/strata && ! cat /run/strata/$2"; } # closed SERVICE FILE
+
 # A secret of the deployment.
 secret() { compose run --rm --no-deps -T --entrypoint cat secrets "/run/strata/$1"; }
 
@@ -129,6 +132,7 @@ check "the first message is delivered" quietly compose run --rm --no-deps soak -
 took=$((SECONDS - at))
 check "… within 60 s of docker compose up ($took s)" test $took -le 60
 check "the demo, over TLS" quietly compose run --rm strata demo
+check "webhooks cannot read the secret of the cluster" quietly closed webhooks cluster/secret
 grep -E 'Passed|app id' "$log/compose"
 check "up again changes nothing" quietly compose up -d --no-build --wait
 

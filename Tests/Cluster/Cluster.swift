@@ -51,6 +51,9 @@ package final class Cluster: TestSystem {
     /// What the processes of all clusters prove to each other.
     package static let secret = "a secret of these tests, and of nobody else"
 
+    /// What gateways and webhooks prove to each other.
+    package static let webhooksSecret = "another secret of these tests, for webhooks"
+
     /// What services show the database, which does not ask for it.
     package static let databasePassword = "password-of-these-tests"
 
@@ -214,12 +217,15 @@ extension Cluster {
                     if kind == .gateway {
                         environment["STRATA_PUBLIC_URL"] = "https://chat.test"
                         environment["STRATA_CONTENT_DIRECTORY"] = contentDirectory
+                        environment["STRATA_WEBHOOKS_SECRET"] = Cluster.webhooksSecret
                         environment.merge(addresses) { $1 }
                         urls.append("http://\(address):\(port)")
                     }
                     if kind == .webhooks {
                         environment["STRATA_PUBLIC_URL"] = "https://chat.test"
                         environment["STRATA_REDIS_URL"] = nil
+                        environment["STRATA_CLUSTER_SECRET"] = nil
+                        environment["STRATA_WEBHOOKS_SECRET"] = Cluster.webhooksSecret
                     }
                     if isPublishing || kind == .webhooks {
                         environment["STRATA_POSTGRES_URL"] = Self.url(database, at: surroundings.home, role: "strata_\(kind.rawValue)")

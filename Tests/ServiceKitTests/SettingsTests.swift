@@ -116,7 +116,7 @@ struct SettingsTests {
     func common() throws {
         let secret = String(repeating: "s", count: 32)
         let common = try CommonSettings(Settings(environment: ["STRATA_CLUSTER_SECRET": secret]))
-        #expect(common.clusterSecret.value == secret)
+        #expect(common.serviceSecret.value == secret)
         #expect(common.rpcPort == 7400)
         #expect(common.logLevel == .info)
         #expect(common.shutdownTimeout == .seconds(30))
@@ -124,6 +124,9 @@ struct SettingsTests {
         #expect(common.eventLoopThreads >= 1)
         let missing = #expect(throws: SettingsError.self) { try CommonSettings(Settings(environment: [:])) }
         #expect(missing?.key == "STRATA_CLUSTER_SECRET")
+        let own = Settings(environment: ["STRATA_OWN_SECRET": secret])
+        #expect(try CommonSettings(own, secretKey: "STRATA_OWN_SECRET").serviceSecret.value == secret)
+        #expect(own.unusedKeys == [])
         let short = #expect(throws: SettingsError.self) { try CommonSettings(Settings(environment: ["STRATA_CLUSTER_SECRET": "short"])) }
         #expect(short?.description == "invalid setting STRATA_CLUSTER_SECRET: expected a secret of at least 32 characters")
     }
@@ -145,6 +148,9 @@ struct SettingsTests {
         #expect(client.name == "metadata")
         #expect(client.service == "metadata")
         #expect(client.maxArrivingBytes == 5_000_000)
+        #expect(client.clusterSecret == server.clusterSecret)
+        let other = try settings.rpcClient("STRATA_METADATA", name: "metadata", common: CommonSettings(settings), secret: Secret("of its own"))
+        #expect(other.clusterSecret == "of its own")
         environment["STRATA_RPC_TLS_CERTIFICATE"] = "/nonexistent/file"
         environment["STRATA_RPC_TLS_CA"] = "/nonexistent/file"
         let wrong = Settings(environment: environment)

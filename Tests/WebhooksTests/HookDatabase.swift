@@ -22,7 +22,7 @@ struct HookDatabase: Sendable {
     let secrets = HookSecrets(serviceSecret: serviceSecret)
     /// The key of the signatures that the receivers of hooks check.
     static let secret = "the secret of a hook"
-    private static let serviceSecret = "a cluster secret that is long enough"
+    private static let serviceSecret = "a secret of the service, long enough"
 
     static var soon: ContinuousClock.Instant { .now + .seconds(20) }
     private static var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
@@ -91,12 +91,12 @@ struct HookDatabase: Sendable {
     /// Settings of a service that calls receivers on this machine, with these ones beside.
     func settings(_ others: [String: String] = [:]) throws -> WebhooksSettings {
         let environment = [
-            "STRATA_POSTGRES_URL": url, "STRATA_CLUSTER_SECRET": Self.serviceSecret,
+            "STRATA_POSTGRES_URL": url, "STRATA_WEBHOOKS_SECRET": Self.serviceSecret,
             "STRATA_PUBLIC_URL": "https://chat.example.org", "STRATA_WEBHOOKS_ALLOW_HTTP": "true",
             "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8",
         ]
         let settings = Settings(environment: environment.merging(others) { $1 })
-        return try WebhooksSettings(settings, common: CommonSettings(settings))
+        return try WebhooksSettings(settings, common: CommonSettings(settings, secretKey: WebhooksService.secretKey))
     }
 
     // MARK: Hooks

@@ -18,6 +18,7 @@ extension GatewaySettings {
         /// `STRATA_PRESENCE_ADDRESSES`, required: where typing and presence live.
         public var presence: RPCClientConfiguration
         /// `STRATA_WEBHOOKS_ADDRESSES` (none): where webhooks are administered. Without it these requests are answered with 503, and nothing else is missing.
+        /// With it `STRATA_WEBHOOKS_SECRET` is required, at least 32 characters: the secret of the webhooks service.
         public var webhooks: RPCClientConfiguration?
 
         /// These addresses.
@@ -32,7 +33,8 @@ extension GatewaySettings {
             metadata = try settings.rpcClient("STRATA_METADATA_ADDRESSES", name: "metadata", common: common).withMethodNames
             presence = try settings.rpcClient("STRATA_PRESENCE_ADDRESSES", name: "presence", common: common).withMethodNames
             if try settings.optionalString("STRATA_WEBHOOKS_ADDRESSES") != nil {
-                webhooks = try settings.rpcClient("STRATA_WEBHOOKS_ADDRESSES", name: "webhooks", common: common).withMethodNames
+                let secret = try settings.secret("STRATA_WEBHOOKS_SECRET", minimumLength: 32)
+                webhooks = try settings.rpcClient("STRATA_WEBHOOKS_ADDRESSES", name: "webhooks", common: common, secret: secret).withMethodNames
             }
         }
     }

@@ -37,7 +37,7 @@ public struct GatewaySettings: ServiceSettings {
     public init(_ settings: Settings, common: CommonSettings) throws {
         self.init(
             publicURL: try Self.publicURL(settings), redisURL: try settings.secret("STRATA_REDIS_URL").value,
-            clusterSecret: common.clusterSecret.value, backends: try Backends(settings, common: common))
+            clusterSecret: common.serviceSecret.value, backends: try Backends(settings, common: common))
         listeners = try Listeners(settings)
         objects = try ObjectLimits(settings)
         load = try LoadLimits(settings)

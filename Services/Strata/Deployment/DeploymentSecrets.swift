@@ -7,8 +7,9 @@ import Glibc
 ///
 /// | File | Read by | |
 /// |---|---|---|
-/// | `cluster/secret` | every service | what services prove to each other |
-/// | `cluster/redis-url` | every service | |
+/// | `cluster/secret` | every service but webhooks | what services prove to each other |
+/// | `cluster/redis-url` | the same | |
+/// | `webhook-calls/secret` | gateways, the webhooks service | the same between these two |
 /// | `services/conversations-url`, `services/metadata-url` | these two | the database, each with its own role |
 /// | `webhooks/webhooks-url` | the webhooks service, which calls strangers and reads no other password of the database | the same |
 /// | `owner/url`, `owner/password` | PostgreSQL, `strata` | the database's owner |
@@ -22,6 +23,7 @@ struct DeploymentSecrets {
     /// Those who may read a directory, beside root.
     enum Group: String, CaseIterable {
         case cluster, services, owner, redis, tls, webhooks
+        case webhookCalls = "webhook-calls"
 
         /// The id of the group in the containers; `docker-compose.yml` says who belongs to it.
         var id: gid_t {
@@ -32,6 +34,7 @@ struct DeploymentSecrets {
             case .redis: 10_004
             case .tls: 10_005
             case .webhooks: 10_006
+            case .webhookCalls: 10_007
             }
         }
     }
@@ -56,9 +59,10 @@ struct DeploymentSecrets {
     func ensure() throws -> [String] {
         for group in Group.allCases { try makeDirectory(group) }
         var made: [String] = []
-        let cluster = try secret("secret", in: .cluster, made: &made)
-        guard cluster.count >= 32 else {
-            throw CommandFailure(.configuration, "\(path(of: "secret", in: .cluster)) must hold at least 32 characters.")
+        for group in [Group.cluster, .webhookCalls] {
+            guard try secret("secret", in: group, made: &made).count >= 32 else {
+                throw CommandFailure(.configuration, "\(path(of: "secret", in: group)) must hold at least 32 characters.")
+            }
         }
         let owner = try secret("password", in: .owner, made: &made)
         let conversations = try secret("conversations-password", in: .owner, made: &made)

@@ -64,8 +64,9 @@ actor DevSystem {
         try await migrate(postgres, secrets: secrets)
         let certificate = try makeCertificate()
         let context = ServicePlan.Context(
-            settings: settings, clusterSecret: secrets.cluster, postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url,
-            certificate: certificate.certificate, key: certificate.key, inherited: environment, contentDirectory: home.content)
+            settings: settings, clusterSecret: secrets.cluster, webhooksSecret: secrets.webhooksSecret,
+            postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url, certificate: certificate.certificate, key: certificate.key,
+            inherited: environment, contentDirectory: home.content)
         state = await initialState(plan: plan, postgres: postgres, redis: redis, certificate: certificate)
         listening = Task { for await happening in happenings { heard(happening) } }
         await superviseServers(postgres: postgres, redis: redis)

@@ -22,6 +22,8 @@ struct ServicePlan: Equatable, Sendable {
     struct Context: Sendable {
         var settings: DevSettings
         var clusterSecret: String
+        /// The secret that gateways and the webhooks service share.
+        var webhooksSecret: String
         /// libpq URL of each service that has a database.
         var postgresURLs: [ServiceKind: String]
         var redisURL: String
@@ -104,7 +106,8 @@ struct ServicePlan: Equatable, Sendable {
         // On one machine there is no need to wait long for clients to end their connections.
         if environment["STRATA_SHUTDOWN_TIMEOUT"] == nil { environment["STRATA_SHUTDOWN_TIMEOUT"] = "10s" }
         environment["STRATA_INSTANCE"] = instance.name
-        environment["STRATA_CLUSTER_SECRET"] = context.clusterSecret
+        environment["STRATA_CLUSTER_SECRET"] = instance.kind == .webhooks ? nil : context.clusterSecret
+        environment["STRATA_WEBHOOKS_SECRET"] = [.webhooks, .gateway].contains(instance.kind) ? context.webhooksSecret : nil
         environment["STRATA_LOG_LEVEL"] = context.settings.logLevel
         environment["STRATA_ADMIN_HOST"] = "127.0.0.1"
         environment["STRATA_ADMIN_PORT"] = "\(instance.adminPort)"

@@ -14,16 +14,19 @@ struct Secrets: Codable, Equatable, Sendable {
     let metadata: String
     /// The password of the role of the webhooks service.
     let webhooks: String
+    /// The secret that gateways and the webhooks service share.
+    let webhooksSecret: String
 
-    init(cluster: String, postgres: String, conversations: String, metadata: String, webhooks: String) {
+    init(cluster: String, postgres: String, conversations: String, metadata: String, webhooks: String, webhooksSecret: String) {
         self.cluster = cluster
         self.postgres = postgres
         self.conversations = conversations
         self.metadata = metadata
         self.webhooks = webhooks
+        self.webhooksSecret = webhooksSecret
     }
 
-    /// Homes of releases before the webhooks service have no password for it: then it gets a new one.
+    /// Homes of older releases have no password and no secret for the webhooks service: then it gets new ones.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         cluster = try container.decode(String.self, forKey: .cluster)
@@ -31,6 +34,7 @@ struct Secrets: Codable, Equatable, Sendable {
         conversations = try container.decode(String.self, forKey: .conversations)
         metadata = try container.decode(String.self, forKey: .metadata)
         webhooks = try container.decodeIfPresent(String.self, forKey: .webhooks) ?? RandomToken.make()
+        webhooksSecret = try container.decodeIfPresent(String.self, forKey: .webhooksSecret) ?? RandomToken.make()
     }
 
     /// The secrets of a home; made and written if there are none.
@@ -38,7 +42,9 @@ struct Secrets: Codable, Equatable, Sendable {
         if let bytes = FileManager.default.contents(atPath: home.secrets) {
             do {
                 let secrets = try JSONDecoder().decode(Secrets.self, from: bytes)
-                if !String(decoding: bytes, as: UTF8.self).contains("\"webhooks\"") { try secrets.write(in: home) }
+                let text = String(decoding: bytes, as: UTF8.self)
+                let isComplete = ["webhooks", "webhooksSecret"].allSatisfy { text.contains("\"\($0)\"") }
+                if !isComplete { try secrets.write(in: home) }
                 return secrets
             } catch is DecodingError {
                 // Never replaced: the database knows the passwords that were in it.
@@ -48,7 +54,7 @@ struct Secrets: Codable, Equatable, Sendable {
         }
         let secrets = Secrets(
             cluster: RandomToken.make(), postgres: RandomToken.make(), conversations: RandomToken.make(), metadata: RandomToken.make(),
-            webhooks: RandomToken.make())
+            webhooks: RandomToken.make(), webhooksSecret: RandomToken.make())
         try secrets.write(in: home)
         return secrets
     }

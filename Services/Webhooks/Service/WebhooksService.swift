@@ -17,6 +17,8 @@ import StrataModel
 public final class WebhooksService: StrataService {
     /// The executable's name.
     public static let name = "webhooks"
+    /// The service calls strangers, and so does not hold the cluster secret.
+    public static let secretKey = "STRATA_WEBHOOKS_SECRET"
 
     private let store: HookStore
     private let log: DeliveryLog

@@ -11,7 +11,8 @@ public import ServiceKit
 public struct WebhooksSettings: ServiceSettings {
     /// The database, as the role `strata_webhooks`.
     public var postgres: PostgresSettings
-    /// `STRATA_RPC_…`: where calls are answered, and the secret callers must hold.
+    /// `STRATA_RPC_…`: where calls are answered. `STRATA_WEBHOOKS_SECRET`, required: the secret that gateways must hold; the key of the secrets of hooks is
+    /// derived from it.
     public var rpc: RPCServerConfiguration
     /// `STRATA_PUBLIC_URL`, required: the base of the URLs in payloads, the same as the gateways have.
     public var publicURL: String

@@ -19,9 +19,9 @@ public enum ServiceBootstrap {
         static let configuration: Int32 = 78
     }
 
-    /// Runs a service as this process; see ``run(name:_:)`` for how it ends.
+    /// Runs a service as this process; see ``run(name:secretKey:_:)`` for how it ends.
     public static func run<Running: StrataService>(_ service: Running.Type) async {
-        await run(name: service.name) { process in
+        await run(name: service.name, secretKey: service.secretKey) { process in
             let running = try Running(settings: Running.Configuration(process.settings, common: process.common), environment: process.environment)
             running.addChecks(to: process.health)
             return running.services
@@ -33,11 +33,13 @@ public enum ServiceBootstrap {
     /// `body` builds what runs, in the order of dependency: it starts in this order and stops in the reverse one. While they stop, readiness is refused. A setting that is missing or wrong ends the process with one line on
     /// standard error and exit code 78; any other error is logged and ends it with 1. A shutdown that exceeds `STRATA_SHUTDOWN_TIMEOUT`
     /// cancels what is still running.
-    static func run(name: String, _ body: (ProcessContext) async throws -> [any Service]) async {
+    static func run(
+        name: String, secretKey: String = "STRATA_CLUSTER_SECRET", _ body: (ProcessContext) async throws -> [any Service]
+    ) async {
         // A peer that goes away while we write is an error of that write, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
         do {
-            try await start(name: name, settings: try await Settings.load(), body)
+            try await start(name: name, secretKey: secretKey, settings: try await Settings.load(), body)
         } catch let error as SettingsError {
             StandardError.write(Array("\(name): \(error)\n".utf8))
             exit(ExitCode.configuration)
@@ -48,9 +50,9 @@ public enum ServiceBootstrap {
     }
 
     private static func start(
-        name: String, settings: Settings, _ body: (ProcessContext) async throws -> [any Service]
+        name: String, secretKey: String, settings: Settings, _ body: (ProcessContext) async throws -> [any Service]
     ) async throws {
-        let common = try CommonSettings(settings)
+        let common = try CommonSettings(settings, secretKey: secretKey)
         LoggingSystem.bootstrap(
             { label, provider in
                 JSONLogHandler(label: label, service: name, instance: common.instance, level: common.logLevel, metadataProvider: provider)

@@ -21,6 +21,9 @@ public protocol StrataService: Service {
     /// The executable's name, which is also the name in logs and metrics.
     static var name: String { get }
 
+    /// The key of the secret that callers of the service prove to hold.
+    static var secretKey: String { get }
+
     /// Puts the service together; nothing is connected before it runs.
     /// - Throws: an error that names the setting at fault.
     init(settings: Configuration, environment: ServiceEnvironment) throws
@@ -34,6 +37,9 @@ public protocol StrataService: Service {
 }
 
 extension StrataService {
+    /// `STRATA_CLUSTER_SECRET`.
+    public static var secretKey: String { "STRATA_CLUSTER_SECRET" }
+
     /// The process: reads the settings, runs the service until SIGTERM or SIGINT, and answers health and metrics meanwhile.
     public static func main() async { await ServiceBootstrap.run(Self.self) }
 

@@ -13,7 +13,7 @@ import Musl
 ///
 /// | Key | Default | Meaning |
 /// |---|---|---|
-/// | `STRATA_CLUSTER_SECRET` | required, at least 32 characters | what services prove to each other |
+/// | `STRATA_CLUSTER_SECRET`; `STRATA_WEBHOOKS_SECRET` in the webhooks service | required, at least 32 characters | what services prove to each other |
 /// | `STRATA_RPC_HOST`, `STRATA_RPC_PORT` | `0.0.0.0`, 7400 | where this service answers other services |
 /// | `STRATA_ADMIN_HOST`, `STRATA_ADMIN_PORT` | `0.0.0.0`, 7401 | health and metrics |
 /// | `STRATA_LOG_LEVEL` | `info` | least severe level that is logged |
@@ -23,8 +23,8 @@ import Musl
 /// | `STRATA_RPC_TLS_CERTIFICATE`, `STRATA_RPC_TLS_KEY`, `STRATA_RPC_TLS_CA` | none | PEM files; with them services talk TLS to each other |
 /// | `STRATA_CONFIG_FILE` | none | file of `KEY=value` lines, read below the environment |
 public struct CommonSettings: Sendable {
-    /// What services prove to each other.
-    public let clusterSecret: Secret<String>
+    /// The secret that callers of this service prove to hold.
+    public let serviceSecret: Secret<String>
     /// Where this service answers other services.
     public let rpcHost: String
     /// Where this service answers other services; 0 is any free port.
@@ -43,9 +43,10 @@ public struct CommonSettings: Sendable {
     public let shutdownTimeout: Duration
 
     /// Reads them.
+    /// - Parameter secretKey: the key of ``serviceSecret``.
     /// - Throws: ``SettingsError``.
-    public init(_ settings: Settings) throws {
-        clusterSecret = try settings.secret("STRATA_CLUSTER_SECRET", minimumLength: 32)
+    public init(_ settings: Settings, secretKey: String = "STRATA_CLUSTER_SECRET") throws {
+        serviceSecret = try settings.secret(secretKey, minimumLength: 32)
         rpcHost = try settings.string("STRATA_RPC_HOST", default: "0.0.0.0")
         rpcPort = try settings.int("STRATA_RPC_PORT", default: 7400, in: 0...65_535)
         adminHost = try settings.string("STRATA_ADMIN_HOST", default: "0.0.0.0")

@@ -16,7 +16,7 @@ extension Settings {
     /// | `STRATA_RPC_DRAIN_TIMEOUT` | `20s` |
     /// - Parameter name: this service's name, which clients may insist on.
     public func rpcServer(name: String, _ common: CommonSettings) throws -> RPCServerConfiguration {
-        var configuration = RPCServerConfiguration(host: common.rpcHost, port: common.rpcPort, clusterSecret: common.clusterSecret.value)
+        var configuration = RPCServerConfiguration(host: common.rpcHost, port: common.rpcPort, clusterSecret: common.serviceSecret.value)
         configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
         configuration.maxBytesInFlight = try int("STRATA_RPC_MAX_BYTES", default: configuration.maxBytesInFlight, in: 1 << 20...1 << 36)
@@ -43,8 +43,12 @@ extension Settings {
     /// - Parameters:
     ///   - key: the setting that says where the other service is, see ``rpcTarget(_:default:)``.
     ///   - name: the other service's name, for metrics; no other service will do.
-    public func rpcClient(_ key: String, name: String, common: CommonSettings) throws -> RPCClientConfiguration {
-        var configuration = RPCClientConfiguration(target: try rpcTarget(key), clusterSecret: common.clusterSecret.value, name: name)
+    ///   - secret: the secret of the other service; nil: the one that this service has, too.
+    public func rpcClient(
+        _ key: String, name: String, common: CommonSettings, secret: Secret<String>? = nil
+    ) throws -> RPCClientConfiguration {
+        let secret = secret ?? common.serviceSecret
+        var configuration = RPCClientConfiguration(target: try rpcTarget(key), clusterSecret: secret.value, name: name)
         configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
         configuration.maxQueuedBytes = try int("STRATA_RPC_QUEUE_BYTES", default: configuration.maxQueuedBytes, in: 1 << 20...1 << 32)

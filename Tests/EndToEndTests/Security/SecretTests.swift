@@ -14,12 +14,13 @@ extension EndToEnd {
             var texts: [String: String] = [
                 "cluster secret": Cluster.secret, "database password": Cluster.databasePassword, "message": "text-\(UUID().uuidString)",
                 "metadata": "meta-\(UUID().uuidString)", "content": "bytes-\(UUID().uuidString)", "push token": "push-\(UUID().uuidString)",
-                "webhook secret": "hook-\(UUID().uuidString)",
+                "webhook secret": "hook-\(UUID().uuidString)", "secret of webhooks": Cluster.webhooksSecret,
             ]
             /// Written down nowhere, not even in the database.
             static let neverStored = [
                 "cluster secret", "database password", "session token", "socket's session token", "another session token", "nonce",
                 "identity token", "private key", "later session token", "server token", "webhook secret",
+                "secret of webhooks",
             ]
 
             func found(in text: String, only names: [String]? = nil) -> [String] {

@@ -47,7 +47,7 @@ struct ServicePlanTests {
     func environment() throws {
         let plan = try plan(.init(gateways: 2, conversations: 2))
         let context = ServicePlan.Context(
-            settings: try DevSettings(flags: .init(), environment: [:]), clusterSecret: "secret",
+            settings: try DevSettings(flags: .init(), environment: [:]), clusterSecret: "secret", webhooksSecret: "of webhooks",
             postgresURLs: [.conversations: "postgresql://c@h/strata", .metadata: "postgresql://m@h/strata"], redisURL: "redis://127.0.0.1:1",
             certificate: "/c.pem", key: "/k.pem",
             inherited: ["PATH": "/bin", "STRATA_TYPING_PAUSE": "10", "STRATA_HTTP_PORT": "1", "STRATA_HOME": "/h"], contentDirectory: "/h/content")
@@ -74,6 +74,11 @@ struct ServicePlanTests {
         #expect(conversations["STRATA_HOME"] == nil)
         #expect(conversations["STRATA_CLUSTER_SECRET"] == "secret")
         #expect(plan.addresses(of: .conversations).contains("127.0.0.1:\(try #require(conversations["STRATA_RPC_PORT"]))"))
+        #expect(conversations["STRATA_WEBHOOKS_SECRET"] == nil)
+        #expect(gateway["STRATA_CLUSTER_SECRET"] == "secret" && gateway["STRATA_WEBHOOKS_SECRET"] == "of webhooks")
+        elsewhere.inherited["STRATA_CLUSTER_SECRET"] = "inherited"
+        let webhooks = plan.environment(of: try #require(plan.instances.first { $0.kind == .webhooks }), in: elsewhere)
+        #expect(webhooks["STRATA_CLUSTER_SECRET"] == nil && webhooks["STRATA_WEBHOOKS_SECRET"] == "of webhooks")
         let presence = plan.environment(of: try #require(plan.instances.first { $0.kind == .presence }), in: context)
         #expect(presence["STRATA_POSTGRES_URL"] == nil)
         #expect(presence["STRATA_REDIS_URL"] == "redis://127.0.0.1:1")

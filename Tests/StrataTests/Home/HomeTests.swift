@@ -75,7 +75,17 @@ struct HomeTests {
             try home.make()
             let first = try Secrets.ensure(in: home)
             #expect(try Secrets.ensure(in: home) == first)
-            #expect(Set([first.cluster, first.postgres, first.conversations, first.metadata]).count == 4)
+            let all = [first.cluster, first.postgres, first.conversations, first.metadata, first.webhooks, first.webhooksSecret]
+            #expect(Set(all).count == 6)
+            // A home of an older release gets what it lacks, once.
+            let older = [
+                "cluster": first.cluster, "postgres": first.postgres, "conversations": first.conversations, "metadata": first.metadata,
+                "webhooks": first.webhooks,
+            ]
+            try JSONEncoder().encode(older).write(to: URL(filePath: home.secrets))
+            let added = try Secrets.ensure(in: home)
+            #expect(added.cluster == first.cluster && added.webhooks == first.webhooks && added.webhooksSecret != first.webhooksSecret)
+            #expect(try Secrets.ensure(in: home) == added)
             #expect(try FileManager.default.attributesOfItem(atPath: home.secrets)[.posixPermissions] as? Int == 0o600)
             try "{".write(toFile: home.secrets, atomically: false, encoding: .utf8)
             #expect(throws: CommandFailure.self) { try Secrets.ensure(in: home) }

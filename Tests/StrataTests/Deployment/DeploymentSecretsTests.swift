@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+@testable import StrataCommand
+
+@Suite("the secrets of a deployment")
+struct DeploymentSecretsTests {
+    private func read(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
+
+    @Test("gateways and webhooks have a secret of their own; a directory that was made before gets what it lacks, and keeps the rest")
+    func complete() async throws {
+        try await withTemporaryDirectory { directory in
+            let secrets = DeploymentSecrets(directory: directory, places: .init())
+            #expect(try secrets.ensure().contains("\(directory)/webhook-calls/secret"))
+            #expect(try secrets.ensure() == [])
+            let (cluster, own) = (try read("\(directory)/cluster/secret"), try read("\(directory)/webhook-calls/secret"))
+            #expect(cluster != own && own.count >= 32)
+            try FileManager.default.removeItem(atPath: "\(directory)/webhook-calls")
+            #expect(try secrets.ensure() == ["\(directory)/webhook-calls/secret"])
+            #expect(try read("\(directory)/cluster/secret") == cluster)
+            try "short".write(toFile: "\(directory)/webhook-calls/secret", atomically: false, encoding: .utf8)
+            let failure = #expect(throws: CommandFailure.self) { try secrets.ensure() }
+            #expect(failure?.message == "\(directory)/webhook-calls/secret must hold at least 32 characters.")
+        }
+    }
+
+    @Test("each directory belongs to a group of its own, and only this one can read it", .enabled(if: getuid() == 0))
+    func groups() async throws {
+        try await withTemporaryDirectory { directory in
+            let secrets = DeploymentSecrets(directory: directory, places: .init())
+            _ = try secrets.ensure()
+            // Permissions that somebody has changed are mended.
+            chmod("\(directory)/webhook-calls/secret", 0o444)
+            chown("\(directory)/webhooks", 0, 10_001)
+            _ = try secrets.ensure()
+            #expect(Set(DeploymentSecrets.Group.allCases.map(\.id)).count == DeploymentSecrets.Group.allCases.count)
+            for group in DeploymentSecrets.Group.allCases {
+                let place = "\(directory)/\(group.rawValue)"
+                let own = try FileManager.default.attributesOfItem(atPath: place)
+                #expect(own[.posixPermissions] as? Int == 0o750 && own[.groupOwnerAccountID] as? Int == Int(group.id), "\(group)")
+                for name in try FileManager.default.contentsOfDirectory(atPath: place) where group != .tls || name == "edge.pem" {
+                    let file = try FileManager.default.attributesOfItem(atPath: "\(place)/\(name)")
+                    #expect(
+                        file[.posixPermissions] as? Int == 0o440 && file[.groupOwnerAccountID] as? Int == Int(group.id), "\(group)/\(name)")
+                }
+            }
+        }
+    }
+}
