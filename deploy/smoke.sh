@@ -133,6 +133,9 @@ took=$((SECONDS - at))
 check "… within 60 s of docker compose up ($took s)" test $took -le 60
 check "the demo, over TLS" quietly compose run --rm strata demo
 check "webhooks cannot read the secret of the cluster" quietly closed webhooks cluster/secret
+for pair in conversations:metadata metadata:conversations conversations:webhooks metadata:webhooks webhooks:conversations webhooks:metadata presence:metadata; do
+    check "${pair%:*} cannot read the database's URL of ${pair#*:}" quietly closed "${pair%:*}" "${pair#*:}/url"
+done
 grep -E 'Passed|app id' "$log/compose"
 check "up again changes nothing" quietly compose up -d --no-build --wait
 

@@ -10,31 +10,32 @@ import Glibc
 /// | `cluster/secret` | every service but webhooks | what services prove to each other |
 /// | `cluster/redis-url` | the same | |
 /// | `webhook-calls/secret` | gateways, the webhooks service | the same between these two |
-/// | `services/conversations-url`, `services/metadata-url` | these two | the database, each with its own role |
-/// | `webhooks/webhooks-url` | the webhooks service, which calls strangers and reads no other password of the database | the same |
+/// | `conversations/url`, `metadata/url`, `webhooks/url` | the service of this name | the database, with the service's own role |
 /// | `owner/url`, `owner/password` | PostgreSQL, `strata` | the database's owner |
 /// | `owner/conversations-password`, `owner/metadata-password`, `owner/webhooks-password` | `strata migrate` | what the roles are given |
 /// | `redis/password` | Redis | |
 /// | `tls/edge.pem` | the edge | certificate and key |
 /// | `certificate.pem` | every user | for clients to trust |
 ///
-/// What is there stays, so an operator may bring passwords of their own; URLs are written anew each time.
+/// What is there stays, so an operator may bring passwords of their own; URLs are written anew each time. Directories that older versions made are left as they
+/// are: instances that still run may read them once more. `services` belongs to a group that no container of this version is in.
 struct DeploymentSecrets {
     /// Those who may read a directory, beside root.
     enum Group: String, CaseIterable {
-        case cluster, services, owner, redis, tls, webhooks
+        case cluster, owner, redis, tls, webhooks, conversations, metadata
         case webhookCalls = "webhook-calls"
 
         /// The id of the group in the containers; `docker-compose.yml` says who belongs to it.
         var id: gid_t {
             switch self {
             case .cluster: 10_001
-            case .services: 10_002
             case .owner: 10_003
             case .redis: 10_004
             case .tls: 10_005
             case .webhooks: 10_006
             case .webhookCalls: 10_007
+            case .conversations: 10_008
+            case .metadata: 10_009
             }
         }
     }
@@ -70,9 +71,9 @@ struct DeploymentSecrets {
         let webhooks = try secret("webhooks-password", in: .owner, made: &made)
         let redis = try secret("password", in: .redis, made: &made)
         try writeFile(databaseURL(user: places.owner, password: owner), named: "url", in: .owner)
-        try writeFile(databaseURL(user: "strata_conversations", password: conversations), named: "conversations-url", in: .services)
-        try writeFile(databaseURL(user: "strata_metadata", password: metadata), named: "metadata-url", in: .services)
-        try writeFile(databaseURL(user: "strata_webhooks", password: webhooks), named: "webhooks-url", in: .webhooks)
+        try writeFile(databaseURL(user: "strata_conversations", password: conversations), named: "url", in: .conversations)
+        try writeFile(databaseURL(user: "strata_metadata", password: metadata), named: "url", in: .metadata)
+        try writeFile(databaseURL(user: "strata_webhooks", password: webhooks), named: "url", in: .webhooks)
         try writeFile("redis://:\(Self.escaped(redis))@\(places.redis)", named: "redis-url", in: .cluster)
         try certificate(&made)
         return made

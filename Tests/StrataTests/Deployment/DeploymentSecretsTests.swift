@@ -27,6 +27,21 @@ struct DeploymentSecretsTests {
         }
     }
 
+    @Test("each service finds its own URL of the database beside nothing else, with its own role; what older versions made stays")
+    func urls() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: "\(directory)/services", withIntermediateDirectories: true)
+            try "older".write(toFile: "\(directory)/services/conversations-url", atomically: false, encoding: .utf8)
+            _ = try DeploymentSecrets(directory: directory, places: .init()).ensure()
+            for service in ["conversations", "metadata", "webhooks"] {
+                let password = try read("\(directory)/owner/\(service)-password")
+                #expect(try read("\(directory)/\(service)/url") == "postgresql://strata_\(service):\(password)@postgres:5432/strata")
+                #expect(try FileManager.default.contentsOfDirectory(atPath: "\(directory)/\(service)") == ["url"])
+            }
+            #expect(try read("\(directory)/services/conversations-url") == "older")
+        }
+    }
+
     @Test("each directory belongs to a group of its own, and only this one can read it", .enabled(if: getuid() == 0))
     func groups() async throws {
         try await withTemporaryDirectory { directory in
