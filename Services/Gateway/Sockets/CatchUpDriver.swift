@@ -67,8 +67,8 @@ struct CatchUpDriver {
             return nil
         case .read(let cursors, let userAfter, let limit): return .page(try await read(cursors, userAfter: userAfter, limit: limit))
         case .lookUp(let request): return .lookedUp(try await services.answer(request, of: key))
-        case .send(let items):
-            try await send(items)
+        case .send(let items, let owedSince):
+            try await send(items, owedSince: owedSince)
             return .sent
         case .compare(let positions, let user): return try await compare(positions, user: user)
         case .attach(let attachment): return .attached(try await whileCurrent { attachment.perform(on: $0) })
@@ -120,12 +120,12 @@ struct CatchUpDriver {
         return .compared(lasts, user: try await registry.fanOut.baseline(of: key, readTo: user, era: socket.era).get())
     }
 
-    private func send(_ items: [ReplayItem]) async throws {
+    private func send(_ items: [ReplayItem], owedSince: Timestamp?) async throws {
         var next = 0
         while next < items.count {
             try Task.checkCancellation()
             let start = next
-            next = try await whileCurrent { $0.sendReplay(items, from: start) }
+            next = try await whileCurrent { $0.sendReplay(items, from: start, owedSince: owedSince) }
             if next < items.count { try await socket.drained() }
         }
     }

@@ -50,12 +50,13 @@ extension Socket {
     private static let replayTurnBytes = 256 << 10
 
     /// Sends what was read from the logs, as far as the channel takes it, and not too much of it at once. On the loop.
+    /// - Parameter owedSince: when the first change was made that the catch-up has held back; nil: nothing is.
     /// - Returns: the index of the first item that was not sent; before it is tried again, ``drained()`` has to return.
-    func sendReplay(_ items: [ReplayItem], from start: Int) -> Int {
+    func sendReplay(_ items: [ReplayItem], from start: Int, owedSince: Timestamp? = nil) -> Int {
         var (index, count) = (start, 0)
         while index < items.count, isOpen, isWritable, count < Self.replayTurnBytes {
             let before = outbox.turnBytes
-            guard sendReplayItem(items[index], at: index) else { break }
+            guard sendReplayItem(items[index], at: index, owedSince: owedSince) else { break }
             count += outbox.turnBytes - before
             index += 1
             if outbox.turnBytes > 64 * 1024 { flush() }
@@ -64,7 +65,7 @@ extension Socket {
     }
 
     /// - Returns: false if it has to be rendered first, which is not for the loop to do.
-    private func sendReplayItem(_ item: ReplayItem, at index: Int) -> Bool {
+    private func sendReplayItem(_ item: ReplayItem, at index: Int, owedSince: Timestamp?) -> Bool {
         let ready: Rendering?
         if item.isLong {
             guard let ahead = catchUps.ahead, ahead.isOf(index: index, attempt: catchUps.schedule.attempt), let rendering = ahead.rendering else {
@@ -77,7 +78,7 @@ extension Socket {
             ready = nil
         }
         let time = item.createdAt ?? outbox.lastStamp
-        outbox.replayReached(time, limit: membership.waitingSince)
+        outbox.replayReached(time, limit: [membership.waitingSince, owedSince].compactMap(\.self).min())
         switch item {
         case .change(let change): answer(from: change)
         case .conversation(let view, let change):

@@ -45,8 +45,8 @@ extension CatchUp {
         case read([ConversationID: Position], userAfter: Position?, limit: Int)
         /// Then ``Event/lookedUp(_:)``.
         case lookUp(ViewLookups.Request)
-        /// Send these as the channel takes them. Then ``Event/sent``.
-        case send([ReplayItem])
+        /// Send these as the channel takes them, stamped no later than `owedSince`. Then ``Event/sent``.
+        case send([ReplayItem], owedSince: Timestamp?)
         /// Tell the fan-out where the reading ended, and ask how far it is. Then ``Event/compared(_:user:)``.
         case compare([(id: ConversationID, position: Position)], user: Position?)
         /// On the socket's loop. Then ``Event/attached(_:)``.

@@ -197,7 +197,8 @@ package struct CatchUp: Sendable {
     // MARK: What was read
 
     private mutating func pageCame(_ page: LogPage) -> [Effect] {
-        let page = plan.due(page)
+        plan.releaseWhatIsNamed(in: page)
+        let page = plan.holdBack(from: plan.due(page), for: user)
         step = StepInHand(page: page, pieces: page.entries.map { .entry($0) }[...])
         step.views = ViewLookups(of: step.pieces.compactMap { needed(for: $0) })
         return workOn()
@@ -229,7 +230,7 @@ package struct CatchUp: Sendable {
     private mutating func send() -> Effect {
         let items = step.items
         step.items = []
-        return .send(items)
+        return .send(items, owedSince: plan.heldSince)
     }
 
     private mutating func piecesEnded() -> [Effect] {

@@ -23,8 +23,10 @@ package struct ReplayPlan: Sendable {
             var position: Position
             /// There is, or may be, more in the log.
             var isOwed: Bool
-            /// Nothing of it has been read yet, since what is owed of it begins later than what the other logs hold.
+            /// Its log is not read at present: what is owed of it begins later than what the other logs hold, or it is held back.
             var isWaiting = false
+            /// It was held back once, and is not a second time.
+            var wasHeldBack = false
             /// Not read since the channel was subscribed.
             var isUnverified: Bool
             var fanOutLast = Position.zero
@@ -75,6 +77,15 @@ package struct ReplayPlan: Sendable {
     /// Conversations that wait until their time has come, and when what is owed of them begins; the earliest last.
     private var waiting: [(id: ConversationID, startsAt: Timestamp)] = []
 
+    /// Conversations that have to be shown whole, which are told behind the others, and when what is owed of them begins. Their logs wait.
+    private var held: [ConversationID: Timestamp] = [:]
+    /// The earliest time at which something was held back. Packets are stamped no later until it is told; nil: nothing is held back.
+    private(set) var heldSince: Timestamp?
+    /// Reads so far during which something was held back.
+    private var heldReads = 0
+    /// The most reads for which something is held back. A client that is cut off meanwhile gets these pages again, so there are few.
+    static let maximumHeldReads = 64
+
     init() { width = Self.width }
 
     /// Conversations the user has just been added to. The user's own log does not concern it: what they do to these is told once they are attached.
@@ -100,6 +111,7 @@ package struct ReplayPlan: Sendable {
                 isMember: entry.isParticipant)
             if isOwed, let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
         }
+        holdBackCreated(baseline)
         if waiting.count > width {
             waiting.sort { $0.startsAt > $1.startsAt }
             for (id, _) in waiting { conversations[id]?.reading.isWaiting = true }
@@ -136,6 +148,7 @@ package struct ReplayPlan: Sendable {
 
     /// Those whose time has come are read with the others from now on.
     mutating func admitWaiting() {
+        countHeldRead()
         guard !waiting.isEmpty else { return }
         let reading = conversations.values.count { $0.reading.isOwed && !$0.reading.isWaiting }
         // Some come each time: those that are read may hold nothing before the next one begins.
@@ -157,6 +170,61 @@ package struct ReplayPlan: Sendable {
         else { return page }
         return LogPage(entries: Array(page.entries[..<end]), reachesHeads: false, numbers: page.numbers)
     }
+
+    // MARK: What is held back
+
+    /// Holds back the conversations that were created since the time asked for, if there are others to be told ahead of them.
+    private mutating func holdBackCreated(_ baseline: Baseline) {
+        let owed = baseline.entries.filter { $0.after < $0.position }
+        guard owed.contains(where: { $0.after > .zero }) else { return }
+        for entry in owed where entry.after == .zero {
+            guard let oldestAt = entry.oldestAt else { continue }
+            holdBack(entry.id, since: oldestAt)
+        }
+        waiting.removeAll { [held] in held[$0.id] != nil }
+    }
+
+    func isHeldBack(_ id: ConversationID) -> Bool { held[id] != nil }
+
+    /// A Boolean value that indicates whether the conversation may be held back. A catch-up that joins conversations has nothing else to tell.
+    func canHoldBack(_ id: ConversationID) -> Bool {
+        guard begin == nil, heldReads < Self.maximumHeldReads, let progress = conversations[id] else { return false }
+        return !progress.reading.wasHeldBack
+    }
+
+    /// Stops reading the conversation's log until the others have been told.
+    /// - Parameter time: when the first change was made that is held back.
+    mutating func holdBack(_ id: ConversationID, since time: Timestamp) {
+        conversations[id]?.reading.isWaiting = true
+        conversations[id]?.reading.wasHeldBack = true
+        held[id] = time
+        heldSince = min(heldSince ?? time, time)
+    }
+
+    /// A Boolean value that indicates whether other logs are being read.
+    func isReading(besides ids: some Sequence<ConversationID>) -> Bool {
+        let ids = Set(ids)
+        return conversations.contains { $0.value.reading.isOwed && !$0.value.reading.isWaiting && !ids.contains($0.key) }
+    }
+
+    /// From now on, everything is told in the order of time.
+    mutating func releaseHeldBack() {
+        guard !held.isEmpty else { return }
+        waiting += held.map { ($0.key, $0.value) }
+        waiting.sort { $0.startsAt > $1.startsAt }
+        held = [:]
+        heldSince = nil
+    }
+
+    /// What is held back is released when nothing else is owed of any conversation, or after ``maximumHeldReads``.
+    private mutating func countHeldRead() {
+        guard !held.isEmpty else { return }
+        heldReads += 1
+        let isAlone = conversations.values.count { $0.reading.isOwed } <= held.count
+        if isAlone || heldReads > Self.maximumHeldReads { releaseHeldBack() }
+    }
+
+    // MARK: What is owed
 
     mutating func owe(_ ids: some Sequence<ConversationID>) {
         for id in ids { conversations[id]?.reading.isOwed = true }

@@ -62,7 +62,7 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             if sabotage != .wallClock { socket.schedule.learn(databaseTime: time, at: home.loop.now) }
         case .read(let cursors, let userAfter, _): read(cursors, userAfter: userAfter)
         case .lookUp(let request): lookUp(request)
-        case .send(let items): send(items)
+        case .send(let items, let owedSince): send(items, owedSince: owedSince)
         case .compare(let positions, let user): compare(positions, user: user)
         case .attach(let attachment):
             whileCurrent("catch-up attaches on registry") { [self] in handle(.attached(attachment.perform(on: socket))) }
@@ -140,11 +140,11 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         world.call(from: gateway.services, what, body) { [self] answer in handle(answer.map { event($0) } ?? .failed(.unavailable)) }
     }
 
-    private func send(_ items: [ReplayItem], from start: Int = 0) {
+    private func send(_ items: [ReplayItem], owedSince: Timestamp?, from start: Int = 0) {
         whileCurrent("catch-up sends on registry") { [self] in
-            let next = socket.sendReplay(items, from: start)
+            let next = socket.sendReplay(items, from: start, owedSince: owedSince)
             if sabotage == .unsentForgotten { return handle(.sent) }
-            if next < items.count { socket.drained { [self] in send(items, from: next) } } else { handle(.sent) }
+            if next < items.count { socket.drained { [self] in send(items, owedSince: owedSince, from: next) } } else { handle(.sent) }
         }
     }
 

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOCore
+import StrataModel
+import StrataWire
+import Testing
+
+@testable import FanOut
+@testable import Gateway
+@testable import Sync
+
+/// Catch-ups that tell the conversations that a client knows ahead of those that it has to be shown whole.
+@Suite(.timeLimit(.minutes(1)))
+struct HoldingBackTests {
+    private let known = ConversationID.random()
+    private let new = ConversationID.random()
+
+    // MARK: A replay, step by step
+
+    private func entry(_ id: ConversationID, position: Int64, after: Int64, oldestAt: Int64) -> BaselineEntry {
+        BaselineEntry(
+            id: id, position: Position(position), after: Position(after),
+            numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true,
+            oldestAt: Fixture.time(oldestAt))
+    }
+
+    /// A replay that asks for its first page.
+    private func replay(_ entries: [BaselineEntry]) -> (catchUp: CatchUp, effects: [CatchUp.Effect]) {
+        var catchUp = CatchUp(.replay(since: Fixture.time(0)), for: Fixture.ben, beginning: Fixture.time(0))
+        let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(5000), isComplete: true)
+        _ = catchUp.begin()
+        _ = catchUp.handle(.listening)
+        _ = catchUp.handle(.baseline(baseline, took: .zero))
+        let effects = catchUp.handle(.listening)
+        return (catchUp, effects)
+    }
+
+    private func change(_ position: Int64, of id: ConversationID, at time: Int64, _ content: Change.Content = .metadataChanged([])) -> Change {
+        var change = Fixture.change(position, of: id, content)
+        change.createdAt = Fixture.time(time)
+        return change
+    }
+
+    private func addition(_ position: Int64, of id: ConversationID, at time: Int64) -> Change {
+        let ben = BasicIdentity(userID: Fixture.ben)
+        return change(position, of: id, at: time, .participantsChanged(added: [ben], removed: [], distinctCleared: false, conversation: nil))
+    }
+
+    private func page(_ changes: [Change], reachesHeads: Bool = true) -> CatchUp.Event {
+        let numbers = changes.reduce(into: [:]) { numbers, change in
+            numbers[change.conversationID] = LogPage.Numbers(
+                numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero), messageCount: 0, isParticipant: true, isListed: true)
+        }
+        return .page(LogPage(entries: changes.map { .change($0) }, reachesHeads: reachesHeads, numbers: numbers))
+    }
+
+    private func view(of id: ConversationID, at position: Int64) -> ConversationView {
+        var view = Fixture.view(at: position)
+        view.conversation.id = id
+        return view
+    }
+
+    // MARK: What it does
+
+    /// The logs that it reads next, and after which positions.
+    private func cursors(_ effects: [CatchUp.Effect]) -> [ConversationID: Position]? {
+        if case .read(let cursors, _, _)? = effects.last { cursors } else { nil }
+    }
+
+    private func sent(_ effects: [CatchUp.Effect]) -> (changes: [Change], owedSince: Timestamp?)? {
+        guard case .send(let items, let owedSince)? = effects.last else { return nil }
+        return (items.compactMap { if case .change(let change) = $0 { change } else { nil } }, owedSince)
+    }
+
+    private func lookedUp(_ effects: [CatchUp.Effect]) -> [ConversationID]? {
+        if case .lookUp(.bare(let ids))? = effects.last { ids } else { nil }
+    }
+
+    // MARK: Tests
+
+    @Test("a conversation that was created since then is read when those that the client knows have been told, and no packet is stamped later until then")
+    func created() {
+        var (catchUp, effects) = replay([
+            entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 20),
+        ])
+        #expect(cursors(effects) == [known: Position(7)])
+        effects = catchUp.handle(page([change(8, of: known, at: 20), change(9, of: known, at: 30)]))
+        #expect(sent(effects)?.changes.map(\.position) == [Position(8), Position(9)])
+        #expect(sent(effects)?.owedSince == Fixture.time(5))
+        effects = catchUp.handle(.sent)
+        #expect(cursors(effects) == [new: .zero])
+        effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil))]))
+        #expect(lookedUp(effects) == [new])
+        _ = catchUp.handle(.lookedUp(.bare([view(of: new, at: 1)], covered: 1)))
+        effects = catchUp.handle(.lookedUp(.trees([view(of: new, at: 1)])))
+        guard case .send(let items, owedSince: nil)? = effects.last, items.count == 1, case .conversation? = items.first else {
+            Issue.record("the conversation is not shown")
+            return
+        }
+        #expect(cursors(catchUp.handle(.sent)) == nil)
+    }
+
+    @Test("a conversation that the user was added to is held back from this change on, once, and the others go on")
+    func added() {
+        let other = ConversationID.random()
+        var (catchUp, effects) = replay([
+            entry(other, position: 8, after: 5, oldestAt: 6), entry(known, position: 9, after: 7, oldestAt: 8),
+        ])
+        #expect(cursors(effects) == [known: Position(7), other: Position(5)])
+        effects = catchUp.handle(
+            page([
+                change(6, of: other, at: 6), addition(7, of: other, at: 7), change(8, of: known, at: 8), change(8, of: other, at: 9),
+                change(9, of: known, at: 10),
+            ]))
+        #expect(sent(effects)?.changes.map(\.conversationID) == [other, known, known])
+        #expect(sent(effects)?.owedSince == Fixture.time(7))
+        effects = catchUp.handle(.sent)
+        #expect(cursors(effects) == [other: Position(6)])
+        // Again something else comes behind it, as in a conversation that the fan-out has moved on in.
+        effects = catchUp.handle(page([addition(7, of: other, at: 7), change(8, of: other, at: 9), change(10, of: known, at: 11)]))
+        #expect(lookedUp(effects) == [other])
+    }
+
+    @Test("where nothing else is told, nothing is held back")
+    func alone() {
+        var (catchUp, effects) = replay([entry(new, position: 2, after: 0, oldestAt: 5)])
+        #expect(cursors(effects) == [new: .zero])
+        effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil)), change(2, of: new, at: 6)]))
+        #expect(lookedUp(effects) == [new])
+    }
+
+    @Test("what the user did in a conversation that is held back is told behind its creation")
+    func ownLog() {
+        var (catchUp, effects) = replay([
+            entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 20),
+        ])
+        let hidden = UserChange(
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(6),
+            content: .conversationHidden(new, upTo: Position(1), wholly: true))
+        let entries: [LogPage.Entry] = [.userChange(hidden), .change(change(8, of: known, at: 20))]
+        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, numbers: [:])))
+        // All is read again, in the order of time.
+        #expect(cursors(effects) == [new: .zero, known: Position(7)])
+        effects = catchUp.handle(
+            .page(
+                LogPage(
+                    entries: [.change(change(1, of: new, at: 5, .conversationCreated(nil)))] + entries, reachesHeads: true, numbers: [:])))
+        #expect(lookedUp(effects) == [new])
+    }
+
+    @Test("in one page, too, what the user did in a conversation comes behind the change by which it has to be shown")
+    func ownLogInPage() {
+        var (catchUp, effects) = replay([
+            entry(new, position: 9, after: 6, oldestAt: 7), entry(known, position: 9, after: 7, oldestAt: 8),
+        ])
+        let hidden = UserChange(
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(9),
+            content: .conversationHidden(new, upTo: Position(7), wholly: true))
+        let entries: [LogPage.Entry] = [.change(addition(7, of: new, at: 7)), .change(change(8, of: known, at: 8)), .userChange(hidden)]
+        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, numbers: [:])))
+        #expect(lookedUp(effects) == [new])
+    }
+
+    @Test("what others deleted in a conversation that the user has left ends no holding back")
+    func deletedByOthers() {
+        var (catchUp, effects) = replay([
+            entry(new, position: 2, after: 0, oldestAt: 5), entry(known, position: 8, after: 7, oldestAt: 20),
+        ])
+        let deleted = UserChange(
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(6), content: .conversationDeleted(new))
+        let entries: [LogPage.Entry] = [.userChange(deleted), .change(change(8, of: known, at: 20))]
+        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, numbers: [:])))
+        #expect(sent(effects)?.changes.map(\.position) == [Position(8)])
+    }
+
+    @Test("after some pages everything is told in the order of time, so that a client that is cut off again and again comes to the end")
+    func bounded() {
+        var (catchUp, effects) = replay([
+            entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 1000, after: 7, oldestAt: 20),
+        ])
+        var reads = 0
+        while reads < 1000, let cursors = cursors(effects), cursors[new] == nil {
+            reads += 1
+            let position = 7 + Int64(reads)
+            effects = catchUp.handle(page([change(position, of: known, at: 20 + position)], reachesHeads: false))
+            #expect(sent(effects)?.owedSince == Fixture.time(5))
+            effects = catchUp.handle(.sent)
+        }
+        #expect(reads == ReplayPlan.maximumHeldReads)
+        #expect(cursors(effects)?[known] == Position(7 + Int64(reads)))
+        // It is not held back again, though more of the other one is to come.
+        effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil)), change(1000, of: known, at: 2000)]))
+        #expect(lookedUp(effects) == [new])
+    }
+
+    // MARK: The socket
+
+    @Test("packets of a replay are stamped no later than what is held back")
+    func stamps() async throws {
+        let harness = try await GatewayHarness()
+        let test = try await harness.socket(of: Fixture.ben, at: 4)
+        let items: [ReplayItem] = [.change(Fixture.change(5)), .change(Fixture.change(6))]
+        let held = try await harness.onLoop { _ in
+            _ = test.socket.sendReplay(items, from: 0, owedSince: Fixture.time(3))
+            return test.socket.outbox.sequence.floor
+        }
+        #expect(held == Fixture.time(3))
+        let released = try await harness.onLoop { _ in
+            _ = test.socket.sendReplay([.change(Fixture.change(7))], from: 0)
+            return test.socket.outbox.sequence.floor
+        }
+        #expect(released == Fixture.time(7))
+        #expect(try await test.positions() == [5, 6, 7])
+    }
+
+    @Test("a client is told the changes of what it knows before it is shown what is new")
+    func order() async throws {
+        try await FakeConversations.run { harness, fake in
+            fake.owe([(new, 1, 0), (Fixture.conversation, 4, 2)])
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            try await harness.until { _ in ben.socket.requests.replay == nil }
+            let packets = try await ben.packets().compactMap { $0["body"]?["object"]?["id"]?.stringValue }
+            #expect(packets == [Fixture.conversation, Fixture.conversation, new].map(\.layerID))
+            let conversations = try await harness.onLoop { _ in Set(ben.socket.registration.conversations.map(\.id)) }
+            #expect(conversations == [Fixture.conversation, new])
+        }
+    }
+}
