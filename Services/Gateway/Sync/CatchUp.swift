@@ -110,7 +110,7 @@ package struct CatchUp: Sendable {
             return stepEnded()
         case (.reading, .page(let page)): return pageCame(page)
         case (.makingRoom, .sent):
-            checkpoint = plan
+            keepCheckpoint()
             return workOn()
         case (.lookingUp(let id), .lookedUp(let answer)): return lookedUp(answer, for: id)
         case (.sending, .sent): return piecesEnded()
@@ -155,7 +155,7 @@ package struct CatchUp: Sendable {
     /// Should the step fail, what has been sent of it is what lies before the checkpoint.
     private mutating func nextStep() -> [Effect] {
         guard patience.steps < Self.maximumReads else { return end(.tooMuch) }
-        checkpoint = plan
+        keepCheckpoint()
         switch plan.nextStep(joined: joined) {
         case .read(let cursors, let userAfter):
             state = .reading
@@ -170,6 +170,9 @@ package struct CatchUp: Sendable {
             return [.compare(positions, user: userPosition)]
         }
     }
+
+    /// A replay that fails does not go on. Without a second reference to the plan, a step costs as much as its page and not as all conversations.
+    private mutating func keepCheckpoint() { if !reason.isReplay { checkpoint = plan } }
 
     private mutating func stepEnded() -> [Effect] {
         patience.steps += 1

@@ -21,9 +21,7 @@ package struct ReplayPlan: Sendable {
         /// How far its log has been read.
         struct Reading {
             var position: Position
-            /// There is, or may be, more in the log.
-            var isOwed: Bool
-            /// Its log is not read at present: what is owed of it begins later than what the other logs hold, or it is held back.
+            /// More is owed of its log, which is not read at present: what is owed begins later than what the other logs hold, or it is held back.
             var isWaiting = false
             /// It was held back once, and is not a second time.
             var wasHeldBack = false
@@ -74,6 +72,8 @@ package struct ReplayPlan: Sendable {
     /// was added to thousands of conversations the square of their number.
     package static let width = 128
     private let width: Int
+    /// Conversations whose logs are read at present, since there is, or may be, more in them.
+    private var reading: Set<ConversationID> = []
     /// Conversations that wait until their time has come, and when what is owed of them begins; the earliest last.
     private var waiting: [(id: ConversationID, startsAt: Timestamp)] = []
 
@@ -95,8 +95,9 @@ package struct ReplayPlan: Sendable {
         width = Self.width
         for (id, after) in conversations {
             self.conversations[id] = ConversationProgress(
-                reading: .init(position: after, isOwed: true, isUnverified: false), showing: .init(isNeeded: true),
+                reading: .init(position: after, isUnverified: false), showing: .init(isNeeded: true),
                 numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero), messageCount: 0, isMember: true)
+            reading.insert(id)
         }
     }
 
@@ -106,15 +107,17 @@ package struct ReplayPlan: Sendable {
         for entry in baseline.entries {
             let isOwed = entry.after < entry.position
             conversations[entry.id] = ConversationProgress(
-                reading: .init(position: entry.after, isOwed: isOwed, isUnverified: !isOwed), numbers: entry.numbers,
+                reading: .init(position: entry.after, isUnverified: !isOwed), numbers: entry.numbers,
                 messageCount: entry.messageCount,
                 isMember: entry.isParticipant)
-            if isOwed, let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
+            guard isOwed else { continue }
+            reading.insert(entry.id)
+            if let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
         }
         holdBackCreated(baseline)
         if waiting.count > width {
             waiting.sort { $0.startsAt > $1.startsAt }
-            for (id, _) in waiting { conversations[id]?.reading.isWaiting = true }
+            for (id, _) in waiting { setWaiting(id) }
         } else {
             waiting = []
         }
@@ -130,11 +133,9 @@ package struct ReplayPlan: Sendable {
     }
 
     var members: [ConversationID] { ids { $0.isMember && !$0.isAttached } }
-    var isEverythingRead: Bool { !userOwed && !conversations.values.contains { $0.reading.isOwed } }
+    var isEverythingRead: Bool { !userOwed && reading.isEmpty && waiting.isEmpty && held.isEmpty }
     /// The logs to read now, and after which positions. Those that wait hold nothing earlier.
-    var owedCursors: [ConversationID: Position] {
-        conversations.filter { $0.value.reading.isOwed && !$0.value.reading.isWaiting }.mapValues(\.reading.position)
-    }
+    var owedCursors: [ConversationID: Position] { reading.reduce(into: [:]) { $0[$1] = position(of: $1) } }
     var memberPositions: [(id: ConversationID, position: Position)] {
         ids(where: \.isAttachable).map { ($0, position(of: $0)) }
     }
@@ -150,17 +151,22 @@ package struct ReplayPlan: Sendable {
     mutating func admitWaiting() {
         countHeldRead()
         guard !waiting.isEmpty else { return }
-        let reading = conversations.values.count { $0.reading.isOwed && !$0.reading.isWaiting }
         // Some come each time: those that are read may hold nothing before the next one begins.
-        var room = max(width - reading, (width + 3) / 4)
+        var room = max(width - reading.count, (width + 3) / 4)
         while let next = waiting.last, room > 0 {
             // All that begin at the same moment come together, or else none of that moment could be told.
             while let last = waiting.last, last.startsAt == next.startsAt {
                 waiting.removeLast()
                 conversations[last.id]?.reading.isWaiting = false
+                reading.insert(last.id)
                 room -= 1
             }
         }
+    }
+
+    private mutating func setWaiting(_ id: ConversationID) {
+        conversations[id]?.reading.isWaiting = true
+        reading.remove(id)
     }
 
     /// What of a page may be told now: changes are told in the order of time, and those that wait begin before the rest.
@@ -195,7 +201,7 @@ package struct ReplayPlan: Sendable {
     /// Stops reading the conversation's log until the others have been told.
     /// - Parameter time: when the first change was made that is held back.
     mutating func holdBack(_ id: ConversationID, since time: Timestamp) {
-        conversations[id]?.reading.isWaiting = true
+        setWaiting(id)
         conversations[id]?.reading.wasHeldBack = true
         held[id] = time
         heldSince = min(heldSince ?? time, time)
@@ -203,8 +209,7 @@ package struct ReplayPlan: Sendable {
 
     /// A Boolean value that indicates whether other logs are being read.
     func isReading(besides ids: some Sequence<ConversationID>) -> Bool {
-        let ids = Set(ids)
-        return conversations.contains { $0.value.reading.isOwed && !$0.value.reading.isWaiting && !ids.contains($0.key) }
+        !reading.subtracting(ids).isEmpty
     }
 
     /// From now on, everything is told in the order of time.
@@ -220,20 +225,20 @@ package struct ReplayPlan: Sendable {
     private mutating func countHeldRead() {
         guard !held.isEmpty else { return }
         heldReads += 1
-        let isAlone = conversations.values.count { $0.reading.isOwed } <= held.count
-        if isAlone || heldReads > Self.maximumHeldReads { releaseHeldBack() }
+        if reading.isEmpty && waiting.isEmpty || heldReads > Self.maximumHeldReads { releaseHeldBack() }
     }
 
     // MARK: What is owed
 
     mutating func owe(_ ids: some Sequence<ConversationID>) {
-        for id in ids { conversations[id]?.reading.isOwed = true }
+        // One that waits is owed already.
+        for id in ids where conversations[id]?.reading.isWaiting == false { reading.insert(id) }
     }
 
     /// The fan-out has handed on everything up to `last`: if the reading is not there yet, it must go on.
     mutating func fanOutIsAt(_ last: Position, in id: ConversationID) {
         conversations[id]?.reading.fanOutLast = last
-        if let progress = conversations[id], progress.reading.position < last { conversations[id]?.reading.isOwed = true }
+        if position(of: id) < last { owe([id]) }
     }
 
     /// The same for the user's own log.
@@ -272,7 +277,8 @@ package struct ReplayPlan: Sendable {
 
     mutating func finish(_ page: LogPage) {
         if page.reachesHeads { userOwed = false }
-        for (id, progress) in conversations where progress.reading.isOwed && !progress.reading.isWaiting {
+        for id in reading {
+            guard let progress = conversations[id] else { continue }
             if let numbers = page.numbers[id] {
                 conversations[id]?.numbers = numbers.numbers
                 conversations[id]?.messageCount = numbers.messageCount
@@ -284,7 +290,7 @@ package struct ReplayPlan: Sendable {
             let known =
                 progress.isMember && !progress.showing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, progress.showing.position) : .zero
             if hasReachedHead, progress.reading.position >= known {
-                conversations[id]?.reading.isOwed = false
+                reading.remove(id)
                 concludeReading(of: id, with: page.numbers[id])
             }
         }
@@ -430,7 +436,7 @@ package struct ReplayPlan: Sendable {
         }
         for id in refused {
             conversations[id]?.isAttached = false
-            conversations[id]?.reading.isOwed = true
         }
+        owe(refused)
     }
 }
