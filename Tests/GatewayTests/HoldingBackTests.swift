@@ -77,7 +77,7 @@ struct HoldingBackTests {
 
     // MARK: Tests
 
-    @Test("a conversation that was created since then is read when those that the client knows have been told, and no packet is stamped later until then")
+    @Test("a conversation that was created since then is read behind those that the client knows, and no packet is stamped later until then")
     func created() {
         var (catchUp, effects) = replay([
             entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 20),

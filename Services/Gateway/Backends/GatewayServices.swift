@@ -87,8 +87,8 @@ struct GatewayServices: Sendable {
         let turn = try await longAnswers.turn(of: user, patience: nil)
         let account = LongAnswers.Account()
         defer {
-            turn.end()
             longAnswers.gave(account.bytes, to: user)
+            turn.end()
         }
         return try await body(account)
     }

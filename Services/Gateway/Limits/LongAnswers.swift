@@ -9,7 +9,8 @@ import Synchronization
 /// Few long answers are fetched and rendered at one time, and users take turns. A user who asks for many long answers takes no processor and no connection to the
 /// database from users who ask for little, and another user who needs a long answer waits for one piece of the first user's answers, not for all of them.
 ///
-/// That an answer is long is known when its first piece has come. So it is users who take turns: those who were given something long lately.
+/// That an answer is long is known when its first piece has come. So it is users who take turns: those who were given something long lately. Of those who wait, the
+/// user who was given the fewest bytes is next: a replay of some megabytes does not wait behind each piece of users who ask for a hundred.
 final class LongAnswers: Sendable {
     /// Bytes that services answered one request, or one step of a catch-up, with.
     static let longBytes = 256 << 10
@@ -20,10 +21,33 @@ final class LongAnswers: Sendable {
     /// What a client is ready to wait for.
     static let patience = Duration.seconds(10)
 
+    /// Bytes that a user was given. They count for half after ``LongAnswers/memory``, for a quarter after twice that, and so on.
+    private struct Share {
+        /// Until when the user takes turns.
+        var until: ContinuousClock.Instant
+        private var bytes = 0
+        private var halvedAt: ContinuousClock.Instant
+
+        init(since now: ContinuousClock.Instant) {
+            until = now
+            halvedAt = now
+        }
+
+        private func periods(until now: ContinuousClock.Instant) -> Int { max(0, Int((now - halvedAt) / LongAnswers.memory)) }
+
+        func bytes(at now: ContinuousClock.Instant) -> Int { bytes >> periods(until: now) }
+
+        mutating func add(_ count: Int, at now: ContinuousClock.Instant) {
+            let periods = periods(until: now)
+            bytes = (bytes >> periods) + count
+            halvedAt += LongAnswers.memory * periods
+        }
+    }
+
     private struct State {
         var queue: TurnQueue<UserKey, CheckedContinuation<Bool, Never>>
-        /// Until when users take turns.
-        var users: [UserKey: ContinuousClock.Instant] = [:]
+        /// Users who take turns.
+        var users: [UserKey: Share] = [:]
         var nextSweep: ContinuousClock.Instant
         var lastID: UInt64 = 0
     }
@@ -66,11 +90,14 @@ final class LongAnswers: Sendable {
 
     /// Services have answered a request of this user, or a step of a catch-up, with so much.
     func gave(_ bytes: Int, to user: UserKey, now: ContinuousClock.Instant = .now) {
-        guard bytes >= Self.longBytes else { return }
+        let isLong = bytes >= Self.longBytes
         state.withLock { state in
-            state.users[user] = now + Self.memory
+            guard isLong || state.users[user] != nil else { return }
+            state.users[user, default: Share(since: now)].add(bytes, at: now)
+            guard isLong else { return }
+            state.users[user]?.until = now + Self.memory
             if state.nextSweep <= now {
-                state.users = state.users.filter { $0.value > now }
+                state.users = state.users.filter { $0.value.until > now }
                 state.nextSweep = now + Self.memory
             }
         }
@@ -82,7 +109,7 @@ final class LongAnswers: Sendable {
     func turn(of user: UserKey, patience: Duration? = LongAnswers.patience) async throws(Failure) -> Turn {
         let begun = ContinuousClock.now
         let id: UInt64? = state.withLock { state in
-            guard let until = state.users[user], until > begun else { return nil }
+            guard let until = state.users[user]?.until, until > begun else { return nil }
             state.lastID += 1
             return state.lastID
         }
@@ -128,7 +155,8 @@ final class LongAnswers: Sendable {
 
     private func next() {
         let waiter = state.withLock { state in
-            let waiter = state.queue.end()
+            let now = ContinuousClock.now
+            let waiter = state.queue.end { [users = state.users] in users[$0]?.bytes(at: now) ?? 0 }
             waiting.record(state.queue.waiting)
             return waiter
         }

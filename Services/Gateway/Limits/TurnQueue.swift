@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import DequeModule
 
-/// Who may go on, and who waits until another has ended: each key has one turn after the other, however many of its own wait behind it.
+/// Who may go on, and who waits until another has ended: the key that has had least is next, and keys that have had the same come in turn, however many of their
+/// own wait behind them.
 ///
 /// A value without clock, lock or task; a waiter leaves it exactly once.
 struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
@@ -29,12 +30,15 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     }
 
     /// A turn has ended.
+    /// - Parameter cost: what a key has had so far. The key with the lowest cost is next; keys with the same cost come in turn.
     /// - Returns: the one whose turn begins by that.
-    mutating func end() -> Waiter? {
-        guard let key = order.popFirst(), let next = waiters[key]?.popFirst() else {
+    mutating func end(cost: (Key) -> Int = { _ in 0 }) -> Waiter? {
+        let costs = order.map(cost)
+        guard let index = costs.indices.min(by: { costs[$0] < costs[$1] }), let next = waiters[order[index]]?.popFirst() else {
             running -= 1
             return nil
         }
+        let key = order.remove(at: index)
         // A key with more waiters comes again after all other keys.
         if waiters[key]?.isEmpty == true { waiters[key] = nil } else { order.append(key) }
         waiting -= 1

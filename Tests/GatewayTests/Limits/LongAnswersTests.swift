@@ -34,6 +34,58 @@ struct LongAnswersTests {
         #expect(queue.waiting == 0)
     }
 
+    @Test("the key that has had least is next, before all that wait longer")
+    func least() {
+        var queue = TurnQueue<String, Int>(limit: 1)
+        _ = queue.begin()
+        for (id, key) in ["ana", "ben", "cleo", "dora", "ana"].enumerated() { queue.wait(key, id: UInt64(id), waiter: id) }
+        let costs = ["ana": 1, "ben": 2, "cleo": 1, "dora": 0]
+        var served: [Int] = []
+        while let next = queue.end(cost: { costs[$0] ?? 0 }) { served.append(next) }
+        #expect(served == [3, 0, 2, 4, 1])
+        #expect(queue.running == 0)
+        #expect(queue.waiting == 0)
+    }
+
+    /// Returns the one of two callers that gets the place that becomes free. The first one begins to wait before the second.
+    private func next(_ answers: LongAnswers, of first: UserKey, and second: UserKey) async throws -> UserKey? {
+        let turn = try await answers.turn(of: first)
+        let served = Mutex<[UserKey]>([])
+        return try await withThrowingTaskGroup(of: Void.self) { tasks in
+            for (count, user) in [first, second].enumerated() {
+                tasks.addTask {
+                    let turn = try await answers.turn(of: user)
+                    served.withLock { $0.append(user) }
+                    turn.end()
+                }
+                await waits(answers, count + 1)
+            }
+            turn.end()
+            try await tasks.waitForAll()
+            return served.withLock { $0.first }
+        }
+    }
+
+    @Test("a user who was given few bytes comes before one who was given many, though the other has waited longer")
+    func fewest() async throws {
+        let answers = LongAnswers(limit: 1)
+        answers.gave(100 << 20, to: ana)
+        answers.gave(LongAnswers.longBytes, to: ben)
+        #expect(try await next(answers, of: ana, and: ben) == ben)
+        // Short pieces of a user who takes turns count, too.
+        for _ in 0..<4 << 10 { answers.gave(32 << 10, to: ben) }
+        #expect(try await next(answers, of: ben, and: ana) == ana)
+    }
+
+    @Test("bytes that were given long ago count for less")
+    func halved() async throws {
+        let answers = LongAnswers(limit: 1)
+        answers.gave(100 << 20, to: ana, now: .now - 10 * LongAnswers.memory)
+        answers.gave(LongAnswers.longBytes, to: ana)
+        answers.gave(1 << 20, to: ben)
+        #expect(try await next(answers, of: ben, and: ana) == ana)
+    }
+
     @Test("a caller that gives up leaves the others their order, and takes no turn")
     func givingUp() {
         var queue = TurnQueue<String, Int>(limit: 1)

@@ -24,8 +24,8 @@ struct AnswerLimitMiddleware: RESTMiddleware {
             throw errors.failed(error, in: context)
         }
         defer {
-            turn?.end()
             context.gave(lease.takeAnswered())
+            turn?.end()
         }
         return try await next(request, context)
     }
