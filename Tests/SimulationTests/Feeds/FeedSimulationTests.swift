@@ -98,6 +98,13 @@ struct FeedSimulationTests {
         Seeds.check(Array(Seeds.chosen(5).prefix(100)), suite: Self.suite) { FeedWorld.run($0, pressed: rule) }
     }
 
+    @Test("conversations that users have come to are held back where others are owed, and nothing is amiss by that")
+    func heldBack() {
+        let reports = Seeds.chosen(5).map { FeedWorld.run($0, pressed: .answerBeforeJoins) }
+        for report in reports where !report.isGood { Issue.record(Comment(rawValue: report.complaint(suite: Self.suite))) }
+        #expect(reports.contains { $0.counts["sent ahead of what is held back", default: 0] > 0 })
+    }
+
     @Test("a count that is wrong or missing is noticed", arguments: [.staleNumbers, .noNumbersAfterRepair] as [FeedScenario.Sabotage])
     func countsSabotaged(rule: FeedScenario.Sabotage) {
         let isNoticed = (1...10).contains { FeedWorld.run($0, sabotage: rule).violations.contains { $0.contains("is right") } }

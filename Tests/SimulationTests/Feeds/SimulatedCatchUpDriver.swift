@@ -62,7 +62,9 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             if sabotage != .wallClock { socket.schedule.learn(databaseTime: time, at: home.loop.now) }
         case .read(let cursors, let userAfter, _): read(cursors, userAfter: userAfter)
         case .lookUp(let request): lookUp(request)
-        case .send(let items, let owedSince): send(items, owedSince: owedSince)
+        case .send(let items, let owedSince):
+            if owedSince != nil { world.counts["sent ahead of what is held back", default: 0] += 1 }
+            send(items, owedSince: owedSince)
         case .compare(let positions, let user): compare(positions, user: user)
         case .attach(let attachment):
             whileCurrent("catch-up attaches on registry") { [self] in handle(.attached(attachment.perform(on: socket))) }
