@@ -24,8 +24,9 @@ struct HoldingBackTests {
     }
 
     /// A replay that asks for its first page.
-    private func replay(_ entries: [BaselineEntry]) -> (catchUp: CatchUp, effects: [CatchUp.Effect]) {
-        var catchUp = CatchUp(.replay(since: Fixture.time(0)), for: Fixture.ben, beginning: Fixture.time(0))
+    /// - Parameter since: where it begins, which is earlier than the client asked for.
+    private func replay(_ entries: [BaselineEntry], since: Int64 = -100) -> (catchUp: CatchUp, effects: [CatchUp.Effect]) {
+        var catchUp = CatchUp(.replay(since: Fixture.time(since)), for: Fixture.ben, beginning: Fixture.time(0))
         let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(5000), isComplete: true)
         _ = catchUp.begin()
         _ = catchUp.handle(.listening)
@@ -97,6 +98,14 @@ struct HoldingBackTests {
             return
         }
         #expect(cursors(catchUp.handle(.sent)) == nil)
+    }
+
+    @Test("what is held back of the margin keeps no packet before the time that the client named")
+    func margin() {
+        let entries = [entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 50)]
+        var (catchUp, _) = replay(entries, since: 0)
+        let effects = catchUp.handle(page([change(8, of: known, at: 50), change(9, of: known, at: 60)]))
+        #expect(sent(effects)?.owedSince == Fixture.time(0).advanced(by: CatchUpTiming.replayMargin))
     }
 
     @Test("a conversation that the user was added to is held back from this change on, once, and the others go on")

@@ -233,7 +233,14 @@ package struct CatchUp: Sendable {
     private mutating func send() -> Effect {
         let items = step.items
         step.items = []
-        return .send(items, owedSince: plan.heldSince)
+        return .send(items, owedSince: owedSince)
+    }
+
+    /// The latest time that packets may show while something is held back. A replay from the time that the client named brings the margin before it again, so
+    /// packets need not show earlier times.
+    private var owedSince: Timestamp? {
+        guard case .replay(let since) = reason else { return plan.heldSince }
+        return plan.heldSince.map { max($0, since.advanced(by: CatchUpTiming.replayMargin)) }
     }
 
     private mutating func piecesEnded() -> [Effect] {

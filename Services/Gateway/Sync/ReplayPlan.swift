@@ -208,9 +208,7 @@ package struct ReplayPlan: Sendable {
     }
 
     /// A Boolean value that indicates whether other logs are being read.
-    func isReading(besides ids: some Sequence<ConversationID>) -> Bool {
-        !reading.subtracting(ids).isEmpty
-    }
+    func isReading(besides ids: some Sequence<ConversationID>) -> Bool { !reading.subtracting(ids).isEmpty }
 
     /// From now on, everything is told in the order of time.
     mutating func releaseHeldBack() {
