@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
+import NIOEmbedded
 import StrataModel
 import StrataWire
+import Synchronization
 import Testing
 
 @testable import FanOut
