@@ -78,6 +78,7 @@ def main():
         ("`ids` of `GET /identities`", *(lambda n=n: ask("GET", "/identities?ids=" + ",".join(f"u{i}" for i in range(n))) for n in (100, 101))),
         ("users of one `POST /following/users`", *(lambda n=n: ask("POST", "/following/users", [f"u{i}" for i in range(n)]) for n in (1000, 1001))),
         ("participants, the creator included", *(lambda n=n: new(participants=[f"u{i}" for i in range(n)]) for n in (249, 250))),
+        ("additions of one user", lambda: [new(participants=["stranger"]) for _ in range(60)][-1], lambda: new(participants=["stranger"])),
         ("a metadata key", lambda: put(".a-B_9", "v"), lambda: put(".constructor", "v")),
         ("a metadata value", lambda: put(".a", "x" * 2048), lambda: put(".a", "x" * 2049)),
         ("nesting of metadata", lambda: put(".k" * 32, "v"), lambda: put(".k" * 33, "v")),

@@ -99,6 +99,23 @@ import Testing
         #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"suspended"}]"#)) }?.code == .invalidOperation)
     }
 
+    @Test("an app names the users who may add others, and how often strangers may; other values are refused by the property's name")
+    func adding() throws {
+        let app = try AppPatch(
+            json(
+                #"[{"operation":"set","property":"participants_added_by","value":"followed"},{"operation":"set","property":"stranger_additions_per_hour","value":0}]"#
+            ))
+        #expect(app.participantsAddedBy == .followed && app.strangerAdditionsPerHour == 0 && app.badgeCounts == nil)
+        for (property, wrong) in [
+            ("participants_added_by", ["\"nobody\"", "null", "1"]), ("stranger_additions_per_hour", ["-1", "10001", "1.5", "null", "\"1\""]),
+        ] {
+            for value in wrong {
+                let refusal = failure { try AppPatch(json(#"[{"operation":"set","property":"\#(property)","value":\#(value)}]"#)) }
+                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property(property), "\(property) \(value)")
+            }
+        }
+    }
+
     @Test("whom a user is to block is named by value or by id, all of them by an array")
     func blocks() throws {
         let patch = try UserPatch(

@@ -56,6 +56,16 @@ struct CallSupport: Sendable {
         try await directory.ensure(users, in: caller.app, deadline: caller.deadline, if: isPossible)
     }
 
+    /// - Throws: the refusal of a user who may not add others.
+    func checkAdditions(_ outcome: String) throws(Failure) {
+        switch outcome {
+        case "server_only": throw .invalid("participants", reason: "names users whom only the app's own server may add")
+        case "not_followed": throw .invalid("participants", reason: "names a user who does not follow you")
+        case "too_often": throw QuotaRefusal.additions.failure(quotas)
+        default: break
+        }
+    }
+
     func answer<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Bool where Query.Columns == AnswerColumns {

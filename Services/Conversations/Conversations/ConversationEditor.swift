@@ -60,7 +60,7 @@ struct ConversationEditor: Sendable {
         let query = PatchConversation(
             app: caller.app, user: caller.user, conversation: id, participants: try OperationsJSON.participants(request.participants),
             participantsLimit: support.participantsLimit, metadata: metadata.isEmpty ? nil : MetadataJSON.encode(metadata), origin: caller.origin,
-            maxKeys: limits.keys, maxBytes: limits.bytes)
+            maxKeys: limits.keys, maxBytes: limits.bytes, isLimited: !caller.isServer && !request.byServer)
         // Whom it adds may be added elsewhere at this moment, and then it waits for what says who follows whom: alone in its transaction.
         guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .alone) else { return nil }
         var patched = try support.reading { try self.patched(written) }
@@ -106,6 +106,7 @@ struct ConversationEditor: Sendable {
         if outcome == "none_left" { throw Failure.invalid("participants", reason: "must not become empty") }
         if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
         if outcome == "too_large" { throw support.metadataLimits.tooLarge }
+        try support.checkAdditions(outcome)
         try Refusal.check(outcome, what: "conversation")
         var patched = Patched()
         guard outcome == "ok" else { return patched }

@@ -64,7 +64,7 @@ struct ConversationHandler: CallHandler {
         let query = CreateConversation(
             app: caller.app, user: caller.user, conversation: id, participants: request.participants, isDistinct: request.distinct,
             metadataPaths: leaves?.map(\.path.dotted), metadataValues: leaves?.map(\.value), participantsLimit: support.participantsLimit,
-            origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3))
+            origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3), isLimited: !caller.isServer && !request.byServer)
         // A creation meets two keys, its id and its set of participants: alone in its transaction.
         let route: CallSupport.Route = leaves?.isLarge == true ? .large : .alone
         guard let written = try await support.write(query, for: caller, on: route) else { return nil }
@@ -77,6 +77,7 @@ struct ConversationHandler: CallHandler {
             return (try row[columns.outcome], createdAt, shownAt, try ViewRow(row, by: columns.view))
         }
         if outcome == "too_many" { throw Failure.invalid("participants", reason: "names more than \(support.participantsLimit) users") }
+        try support.checkAdditions(outcome)
         try Refusal.check(outcome, what: "conversation")
         guard let view else { throw Failure(.idInUse, "The id is in use.") }
         if let shownAt { try await announceShown(view, at: shownAt, to: caller) }

@@ -32,7 +32,7 @@ final class IndexBuilder: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while true {
-                let pause = await turn()
+                let pause = await self.turn()
                 guard (try? await Task.sleep(for: pause)) != nil else { return }
             }
         }

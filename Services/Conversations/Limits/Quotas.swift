@@ -37,6 +37,8 @@ enum QuotaRefusal: String {
     case appUploads = "app_uploads"
     case appUploadBytes = "app_upload_bytes"
     case delayedMessages = "delayed_messages"
+    /// The bound is a setting of the app.
+    case additions
 
     func failure(_ quotas: Quotas) -> Failure {
         Counter(label: "strata_conversations_quota_refusals_total", dimensions: [("quota", rawValue)]).increment()
@@ -52,6 +54,7 @@ enum QuotaRefusal: String {
         case .appUploadBytes: .invalid(length, reason: "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
         case .delayedMessages:
             .invalid("schedule", reason: "would be of one of more than \(quotas.delayedMessages ?? 0) delayed messages of this app")
+        case .additions: .invalid("participants", reason: "names a user whom you have added to too many conversations within an hour")
         }
     }
 }

@@ -83,6 +83,7 @@ struct Maintenance: Service {
             step("accounts", SweepAccounts(limit: limit)), step("identities", SweepIdentities(limit: limit)),
             step("logs", SweepLogs(retention: seconds, limit: limit)), step("deleted", SweepDeleted(retention: seconds, limit: limit)),
             step("mutations", SweepMutations(retention: seconds, limit: limit)), step("trees", SweepTrees(limit: limit)),
+            step("additions", SweepAdditions(limit: limit)),
         ]
     }
 
@@ -147,6 +148,19 @@ struct SweepTrees: PostgresQuery {
 
     static let statement = Statement(
         "maintenance.trees", sql: "SELECT s AS looked_at, s AS removed FROM metadata.sweep($1::int8) s", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(limit)] }
+}
+
+/// Removes counts of additions to conversations whose hour is over.
+struct SweepAdditions: PostgresQuery {
+    /// The most rows.
+    let limit: Int64
+
+    typealias Columns = SweepColumns
+
+    static let statement = Statement(
+        "maintenance.additions", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_additions($1::int8) s", isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit)] }
 }

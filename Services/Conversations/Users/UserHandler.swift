@@ -152,7 +152,9 @@ struct UserHandler: CallHandler {
         let app = caller.app
         let query = SetApp(
             app: app, sessionTTL: request.hasSessionTtl ? request.sessionTtl : nil, badgeCounts: request.hasBadgeCounts ? request.badgeCounts : nil,
-            badgeAnnouncements: request.hasBadgeAnnouncements ? request.badgeAnnouncements : nil)
+            badgeAnnouncements: request.hasBadgeAnnouncements ? request.badgeAnnouncements : nil,
+            participantsAddedBy: request.hasParticipantsAddedBy ? request.participantsAddedBy : nil,
+            strangerAdditionsPerHour: request.hasStrangerAdditionsPerHour ? request.strangerAdditionsPerHour : nil)
         _ = try await support.once(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             guard try written.rows[0][try written.columns(of: SetApp.self).outcome] == "ok" else { throw Failure.invalidApp }

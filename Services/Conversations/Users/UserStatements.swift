@@ -127,17 +127,19 @@ struct SetApp: WriteQuery {
     let sessionTTL: Int64?
     let badgeCounts: String?
     let badgeAnnouncements: Bool?
+    let participantsAddedBy: String?
+    let strangerAdditionsPerHour: Int64?
 
     typealias Columns = OutcomeColumns
 
     static let statement = WriteStatement(
-        "app.set", columns: "r AS outcome", function: "conversations.set_app", arguments: ["$1", "$2", "$3::int8", "$4", "$5"],
+        "app.set", columns: "r AS outcome", function: "conversations.set_app", arguments: ["$1", "$2", "$3::int8", "$4", "$5", "$6", "$7::int8"],
         place: WriteStatement.Place(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .bool(sessionTTL != nil), Value(sessionTTL == 0 ? nil : sessionTTL), Value(badgeCounts),
-            badgeAnnouncements.map { .bool($0) } ?? .null,
+            badgeAnnouncements.map { .bool($0) } ?? .null, Value(participantsAddedBy), Value(strangerAdditionsPerHour),
         ]
     }
 }

@@ -15,13 +15,15 @@ struct CreateConversation: WriteQuery {
     let participantsLimit: Int
     let origin: Change.Origin?
     let receiptPolicy: Int64
+    /// True if the app's limits on adding users apply.
+    let isLimited: Bool
 
     typealias Columns = ConversationCreateColumns
 
     static let statement = WriteStatement(
         "conversation.create", columns: "r.outcome, r.created_at AS changed_at, r.user_position, r.user_created_at, (r.view).*",
         function: "conversations.create_conversation",
-        arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11"],
+        arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11", "$12"],
         place: WriteStatement.Place(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
             object: "(r.view).conversation_id"),
@@ -32,7 +34,7 @@ struct CreateConversation: WriteQuery {
         [
             .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
             Value(metadataPaths), Value(metadataValues), .int8(Int64(participantsLimit)),
-            Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy),
+            Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy), .bool(isLimited),
         ]
     }
 }
@@ -48,6 +50,8 @@ struct PatchConversation: WriteQuery {
     let origin: Change.Origin?
     let maxKeys: Int?
     let maxBytes: Int?
+    /// True if the app's limits on adding users apply.
+    let isLimited: Bool
 
     typealias Columns = ConversationPatchColumns
 
@@ -58,7 +62,7 @@ struct PatchConversation: WriteQuery {
             r.conversation_created_at, r.receipt_policy, r.metadata_position, r.metadata_created_at, r.effects, r.number_users, r.number_uncounted,
             r.number_hidden
             """,
-        function: "conversations.patch_participants", arguments: (1...10).map { "$\($0)" },
+        function: "conversations.patch_participants", arguments: (1...11).map { "$\($0)" },
         // Those who remove themselves are told of that, and not of what comes after it.
         place: WriteStatement.Place(
             conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
@@ -68,7 +72,7 @@ struct PatchConversation: WriteQuery {
         [
             .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .jsonb(participants),
             .int8(Int64(participantsLimit)), metadata.map { .jsonb($0) } ?? .null, Value(origin?.connection), Value(origin?.request),
-            Value(maxKeys), Value(maxBytes),
+            Value(maxKeys), Value(maxBytes), .bool(isLimited),
         ]
     }
 }

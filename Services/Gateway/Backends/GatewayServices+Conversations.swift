@@ -26,6 +26,7 @@ extension GatewayServices {
             $0.distinct = isDistinct
             if let leaves { $0.metadata = ProtoTree(leaves) }
             $0.receiptPolicy = receiptPolicy.rawValue
+            $0.byServer = call.isByServer
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         do throws(Failure) {
@@ -121,6 +122,7 @@ extension GatewayServices {
             $0.conversationID = Data(id)
             $0.participants = participants
             $0.metadata = operations.map { ProtoMetadataOperation($0) }
+            $0.byServer = call.isByServer
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(

@@ -100,6 +100,8 @@ extension GatewayServices {
             if let value = patch.sessionTTL { $0.sessionTtl = value }
             if let value = patch.badgeCounts { $0.badgeCounts = value.rawValue }
             if let value = patch.badgeAnnouncements { $0.badgeAnnouncements = value }
+            if let value = patch.participantsAddedBy { $0.participantsAddedBy = value.rawValue }
+            if let value = patch.strangerAdditionsPerHour { $0.strangerAdditionsPerHour = value }
         }
     }
 

@@ -56,6 +56,8 @@ struct GatewayServices: Sendable {
         var origin: Change.Origin?
         /// The name of what is changed, if its client gave it one.
         var mutation: Mutation?
+        /// True if the app's own server asks, in its own name or on the user's behalf.
+        var isByServer = false
         /// What counts the services' answers.
         var answers: (any CallAnswers)?
         private let budget: Duration

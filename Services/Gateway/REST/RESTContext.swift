@@ -107,6 +107,7 @@ struct SignedInContext: ChildRequestContext {
     var call: GatewayServices.Call {
         var call = GatewayServices.Call(user, trace: request.trace, answers: request.answer)
         call.mutation = request.mutation
+        call.isByServer = request.isServerRequest
         return call
     }
 }
@@ -145,6 +146,7 @@ struct ServerContext: ChildRequestContext {
     func namedCall(for key: UserKey) -> GatewayServices.Call {
         var call = GatewayServices.Call(key, trace: request.trace, answers: request.answer)
         call.mutation = request.mutation
+        call.isByServer = true
         return call
     }
 }

@@ -879,6 +879,9 @@ public nonisolated struct ProtoCreateConversationRequest: Sendable {
   /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
   public mutating func clearMutation() {self._mutation = nil}
 
+  /// The app's own server asks on the actor's behalf: the app's limits on adding users do not apply.
+  public var byServer: Bool = false
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1216,6 +1219,9 @@ public nonisolated struct ProtoPatchConversationRequest: Sendable {
   public var hasMutation: Bool {self._mutation != nil}
   /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
   public mutating func clearMutation() {self._mutation = nil}
+
+  /// The app's own server asks on the actor's behalf: the app's limits on adding users do not apply.
+  public var byServer: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3214,6 +3220,25 @@ public nonisolated struct ProtoPatchAppRequest: Sendable {
   /// Clears the value of `badgeAnnouncements`. Subsequent reads from it will return its default value.
   public mutating func clearBadgeAnnouncements() {self._badgeAnnouncements = nil}
 
+  /// anyone, followed or server
+  public var participantsAddedBy: String {
+    get {_participantsAddedBy ?? String()}
+    set {_participantsAddedBy = newValue}
+  }
+  /// Returns true if `participantsAddedBy` has been explicitly set.
+  public var hasParticipantsAddedBy: Bool {self._participantsAddedBy != nil}
+  /// Clears the value of `participantsAddedBy`. Subsequent reads from it will return its default value.
+  public mutating func clearParticipantsAddedBy() {self._participantsAddedBy = nil}
+
+  public var strangerAdditionsPerHour: Int64 {
+    get {_strangerAdditionsPerHour ?? 0}
+    set {_strangerAdditionsPerHour = newValue}
+  }
+  /// Returns true if `strangerAdditionsPerHour` has been explicitly set.
+  public var hasStrangerAdditionsPerHour: Bool {self._strangerAdditionsPerHour != nil}
+  /// Clears the value of `strangerAdditionsPerHour`. Subsequent reads from it will return its default value.
+  public mutating func clearStrangerAdditionsPerHour() {self._strangerAdditionsPerHour = nil}
+
   public var mutation: ProtoMutation {
     get {_mutation ?? ProtoMutation()}
     set {_mutation = newValue}
@@ -3230,6 +3255,8 @@ public nonisolated struct ProtoPatchAppRequest: Sendable {
   fileprivate var _sessionTtl: Int64? = nil
   fileprivate var _badgeCounts: String? = nil
   fileprivate var _badgeAnnouncements: Bool? = nil
+  fileprivate var _participantsAddedBy: String? = nil
+  fileprivate var _strangerAdditionsPerHour: Int64? = nil
   fileprivate var _mutation: ProtoMutation? = nil
 }
 
@@ -5097,7 +5124,7 @@ nonisolated extension ProtoForgetContentsRequest: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateConversationRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{1}id\0\u{1}participants\0\u{1}distinct\0\u{1}metadata\0\u{1}origin\0\u{3}receipt_policy\0\u{2}|\u{3}mutation\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{1}id\0\u{1}participants\0\u{1}distinct\0\u{1}metadata\0\u{1}origin\0\u{3}receipt_policy\0\u{2}|\u{3}mutation\0\u{4}(by_server\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5114,6 +5141,7 @@ nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, Swi
       case 7: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
       case 8: try { try decoder.decodeSingularInt32Field(value: &self.receiptPolicy) }()
       case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
+      case 300: try { try decoder.decodeSingularBoolField(value: &self.byServer) }()
       default: break
       }
     }
@@ -5151,6 +5179,9 @@ nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, Swi
     try { if let v = self._mutation {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
     } }()
+    if self.byServer != false {
+      try visitor.visitSingularBoolField(value: self.byServer, fieldNumber: 300)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5164,6 +5195,7 @@ nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, Swi
     if lhs._origin != rhs._origin {return false}
     if lhs.receiptPolicy != rhs.receiptPolicy {return false}
     if lhs._mutation != rhs._mutation {return false}
+    if lhs.byServer != rhs.byServer {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5634,7 +5666,7 @@ nonisolated extension ProtoParticipantOperation.Kind: SwiftProtobuf._ProtoNamePr
 
 nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchConversationRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}participants\0\u{1}metadata\0\u{1}origin\0\u{2}~\u{3}mutation\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}participants\0\u{1}metadata\0\u{1}origin\0\u{2}~\u{3}mutation\0\u{4}(by_server\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5649,6 +5681,7 @@ nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, Swif
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.metadata) }()
       case 6: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
       case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
+      case 300: try { try decoder.decodeSingularBoolField(value: &self.byServer) }()
       default: break
       }
     }
@@ -5680,6 +5713,9 @@ nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, Swif
     try { if let v = self._mutation {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
     } }()
+    if self.byServer != false {
+      try visitor.visitSingularBoolField(value: self.byServer, fieldNumber: 300)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5691,6 +5727,7 @@ nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, Swif
     if lhs.metadata != rhs.metadata {return false}
     if lhs._origin != rhs._origin {return false}
     if lhs._mutation != rhs._mutation {return false}
+    if lhs.byServer != rhs.byServer {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9231,7 +9268,7 @@ nonisolated extension ProtoEndSessionsResponse: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchAppRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}session_ttl\0\u{3}badge_counts\0\u{3}badge_announcements\0\u{2}@\u{4}mutation\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}session_ttl\0\u{3}badge_counts\0\u{3}badge_announcements\0\u{3}participants_added_by\0\u{3}stranger_additions_per_hour\0\u{2}~\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9243,6 +9280,8 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 2: try { try decoder.decodeSingularInt64Field(value: &self._sessionTtl) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self._badgeCounts) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self._badgeAnnouncements) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self._participantsAddedBy) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self._strangerAdditionsPerHour) }()
       case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
@@ -9266,6 +9305,12 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._badgeAnnouncements {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 4)
     } }()
+    try { if let v = self._participantsAddedBy {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 5)
+    } }()
+    try { if let v = self._strangerAdditionsPerHour {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 6)
+    } }()
     try { if let v = self._mutation {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
     } }()
@@ -9277,6 +9322,8 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs._sessionTtl != rhs._sessionTtl {return false}
     if lhs._badgeCounts != rhs._badgeCounts {return false}
     if lhs._badgeAnnouncements != rhs._badgeAnnouncements {return false}
+    if lhs._participantsAddedBy != rhs._participantsAddedBy {return false}
+    if lhs._strangerAdditionsPerHour != rhs._strangerAdditionsPerHour {return false}
     if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

@@ -19,11 +19,13 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Outcomes: 'created'; 'found' or 'conflict' (equal or other metadata) with the distinct conversation of these participants; 'id_in_use', with a view if
--- the caller may see it, whatever else is asked for; 'too_many'; 'busy', when it lost too many races in a row. Only 'created' takes a position, the first. The
--- actor takes part; without one, the app's own server creates it for the participants.
+-- the caller may see it, whatever else is asked for; 'too_many'; those of admit_additions; 'busy', when it lost too many races in a row. Only 'created' takes a
+-- position, the first. The actor takes part; without one, the app's own server creates it for the participants.
+--
+-- `p_is_limited`: true if the actor asks, and not the app's own server on their behalf.
 CREATE OR REPLACE FUNCTION conversations.create_conversation(
     p_app uuid, p_actor text, p_id uuid, p_participants text[], p_distinct boolean, p_paths text[], p_vals text[], p_limit bigint, p_oc bigint,
-    p_or bigint, p_receipt_policy bigint DEFAULT 0,
+    p_or bigint, p_receipt_policy bigint DEFAULT 0, p_is_limited boolean DEFAULT false,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT user_position bigint, OUT user_created_at timestamptz,
     OUT view conversations.view_row)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -33,6 +35,8 @@ DECLARE
     kept_from text[];
     set_digest bytea := conversations.distinct_digest(users);
     winner uuid;
+    -- An additional round does not count the additions again.
+    is_admitted boolean := NOT p_is_limited;
     c conversations.conversation;
     p conversations.participant;
 BEGIN
@@ -74,6 +78,17 @@ BEGIN
                 create_conversation.view := conversations.view_of(c, p);
                 RETURN;
             END IF;
+        END IF;
+
+        IF NOT is_admitted THEN
+            outcome := conversations.admit_additions(p_app, p_actor, users);
+            IF outcome <> 'ok' THEN
+                IF p_distinct THEN
+                    DELETE FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest AND d.conversation_id = p_id;
+                END IF;
+                RETURN;
+            END IF;
+            is_admitted := true;
         END IF;
 
         INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, receipt_policy, last_change_at)

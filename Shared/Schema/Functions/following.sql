@@ -109,6 +109,24 @@ BEGIN
 END
 $$;
 
+-- Those of some users who follow a user, as is_followed says of each. Only the user's own conversations are read to find out whom the user has met.
+CREATE OR REPLACE FUNCTION conversations.followers_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    others text[];
+    decided boolean[];
+    undecided text[];
+BEGIN
+    SELECT coalesce(array_agg(w.id ORDER BY w.n), '{}'), coalesce(array_agg((
+            SELECT f.is_followed FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = w.id AND f.followed = p_user) ORDER BY w.n), '{}')
+    INTO others, decided
+    FROM unnest(conversations.sorted_users(p_others)) WITH ORDINALITY w(id, n);
+    undecided := ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed IS NULL AND w.id <> p_user);
+    IF cardinality(undecided) > 0 THEN undecided := conversations.met_among(p_app, p_user, undecided); END IF;
+    RETURN ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed) || undecided;
+END
+$$;
+
 -- The users who follow a user. Each user's row is looked up by itself.
 CREATE OR REPLACE FUNCTION conversations.followers(p_app uuid, p_user text) RETURNS TABLE (user_id text)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
@@ -290,6 +308,6 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.have_met, conversations.met, conversations.met_among, conversations.are_together, conversations.is_followed, conversations.followed,
-    conversations.followed_among, conversations.followers, conversations.not_followed, conversations.list_followed, conversations.write_follows,
-    conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.is_known,
+    conversations.followed_among, conversations.followers_among, conversations.followers, conversations.not_followed, conversations.list_followed,
+    conversations.write_follows, conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.is_known,
     conversations.keep_follows TO strata_conversations;

@@ -1,6 +1,76 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Participants: who comes, who leaves.
 
+-- The time in which additions are counted.
+CREATE OR REPLACE FUNCTION conversations.addition_period() RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN interval '1 hour';
+
+-- Applies the app's rules to a user who is about to add others to a conversation, and counts the addition of each. Outcomes; only 'ok' counts:
+--   'ok'
+--   'server_only'   Only the app's own server adds users.
+--   'not_followed'  One of the others does not follow the actor.
+--   'too_often'     The actor is a stranger to one of the others, and has added that user as often as the app allows within an hour.
+--
+-- A stranger is a user whom the other one has not chosen to follow. Having met does not count, because a stranger can bring that about.
+--
+-- The counts are locked in the order of the users, until the transaction ends.
+CREATE OR REPLACE FUNCTION conversations.admit_additions(p_app uuid, p_actor text, p_users text[]) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    others text[] := array_remove(conversations.sorted_users(p_users), p_actor);
+    period CONSTANT interval := conversations.addition_period();
+    rule record;
+    counted text[];
+    counted_user text;
+BEGIN
+    IF others = '{}' THEN RETURN 'ok'; END IF;
+    SELECT a.added_by, a.stranger_additions AS most INTO rule FROM conversations.app a WHERE a.id = p_app;
+    IF NOT FOUND THEN RETURN 'ok'; END IF;
+    IF rule.added_by = 'server' THEN RETURN 'server_only'; END IF;
+    IF rule.added_by = 'followed' AND cardinality(conversations.followers_among(p_app, p_actor, others)) < cardinality(others) THEN
+        RETURN 'not_followed';
+    END IF;
+
+    -- A time far in the future was written before the clock was set back.
+    WITH counted AS (
+        INSERT INTO conversations.addition AS a (app_id, user_id, added_by, since, number)
+        SELECT p_app, u.id, p_actor, clock_timestamp(), 1 FROM unnest(others) WITH ORDINALITY u(id, n) WHERE rule.most > 0 ORDER BY u.n
+        ON CONFLICT (app_id, user_id, added_by) DO UPDATE SET
+            since = CASE WHEN a.since BETWEEN excluded.since - period AND excluded.since + period THEN a.since ELSE excluded.since END,
+            number = CASE WHEN a.since BETWEEN excluded.since - period AND excluded.since + period THEN a.number + 1 ELSE 1 END
+        WHERE a.number < rule.most OR a.since NOT BETWEEN excluded.since - period AND excluded.since + period
+        RETURNING a.user_id
+    )
+    SELECT coalesce(array_agg(c.user_id::text), '{}') INTO counted FROM counted c;
+    IF cardinality(counted) = cardinality(others) OR NOT EXISTS (
+        SELECT FROM unnest(others) u(id) WHERE u.id <> ALL (counted) AND (
+            SELECT f.is_followed AND NOT f.is_met FROM conversations.follow f
+            WHERE f.app_id = p_app AND f.user_id = u.id AND f.followed = p_actor) IS NOT TRUE)
+    THEN
+        RETURN 'ok';
+    END IF;
+    FOREACH counted_user IN ARRAY counted LOOP
+        UPDATE conversations.addition a SET number = a.number - 1 WHERE a.app_id = p_app AND a.user_id = counted_user AND a.added_by = p_actor;
+    END LOOP;
+    RETURN 'too_often';
+END
+$$;
+
+-- Removes some counts whose hour is over, and returns how many: to be called again while that is not 0.
+CREATE OR REPLACE FUNCTION conversations.sweep_additions(p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    DELETE FROM conversations.addition a WHERE a.ctid IN (
+        SELECT x.ctid FROM conversations.addition x
+        WHERE x.since < now() - conversations.addition_period() ORDER BY x.since LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+END
+$$;
+
 -- Puts participants into a conversation, all of whose messages so far count as read for them, whether they were there before or not. What they had hidden
 -- stays hidden.
 CREATE OR REPLACE FUNCTION conversations.let_in(c conversations.conversation, p_users text[], p_position bigint) RETURNS void
@@ -108,12 +178,13 @@ END
 $$;
 
 -- A client's patch of a conversation: of participants, and of metadata with them, all or nothing; each that has an effect is a change of its own.
--- Outcomes: 'ok', 'none', 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch); for
--- the app's own server (no actor) also 'deleted', and 'none_left' where its patch would remove all participants.
+-- Outcomes: 'ok', 'none', 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch), those
+-- of admit_additions (`p_is_limited` as for create_conversation); for the app's own server (no actor) also 'deleted', and 'none_left' where its patch would remove
+-- all participants.
 -- Columns are NULL where that part changed nothing; numbers are of those added.
 CREATE OR REPLACE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
-    p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL,
+    p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL, p_is_limited boolean DEFAULT false,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[], OUT removed text[],
     OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz, OUT receipt_policy bigint,
     OUT metadata_position bigint,
@@ -142,6 +213,10 @@ BEGIN
     END IF;
     IF p_metadata IS NOT NULL THEN
         outcome := coalesce(metadata.outgrown(p_conversation, p_metadata, p_max_keys, p_max_bytes), 'ok');
+        IF outcome <> 'ok' THEN RETURN; END IF;
+    END IF;
+    IF p_is_limited AND cardinality(added) > 0 THEN
+        outcome := conversations.admit_additions(p_app, p_actor, added);
         IF outcome <> 'ok' THEN RETURN; END IF;
     END IF;
     conversation_created_at := c.created_at;
@@ -173,4 +248,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.let_in, conversations.change_roster, conversations.patched_users, conversations.patch_participants TO strata_conversations;
+    conversations.addition_period, conversations.admit_additions, conversations.sweep_additions, conversations.let_in, conversations.change_roster,
+    conversations.patched_users, conversations.patch_participants TO strata_conversations;

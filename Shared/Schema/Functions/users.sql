@@ -136,12 +136,14 @@ $$;
 
 -- Settings of an app. What is NULL stays, but a session's time where `p_sets_ttl` says that it is set: then NULL is what the service is set to.
 CREATE OR REPLACE FUNCTION conversations.set_app(
-    p_app uuid, p_sets_ttl boolean, p_ttl bigint, p_badge_counts text, p_badge_announcements boolean) RETURNS text
+    p_app uuid, p_sets_ttl boolean, p_ttl bigint, p_badge_counts text, p_badge_announcements boolean, p_added_by text,
+    p_stranger_additions bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE conversations.app a SET
         session_ttl = CASE WHEN p_sets_ttl THEN p_ttl ELSE a.session_ttl END, badge_counts = coalesce(p_badge_counts, a.badge_counts),
-        badge_announcements = coalesce(p_badge_announcements, a.badge_announcements)
+        badge_announcements = coalesce(p_badge_announcements, a.badge_announcements), added_by = coalesce(p_added_by, a.added_by),
+        stranger_additions = coalesce(p_stranger_additions, a.stranger_additions)
     WHERE a.id = p_app;
     RETURN CASE WHEN FOUND THEN 'ok' ELSE 'not_found' END;
 END

@@ -3,7 +3,7 @@
 --
 -- A writing function is VOLATILE plpgsql at READ COMMITTED: its first statement that matters locks the conversation's row, and only later
 -- statements look at rights and at what would change, since they see what was committed while the first one waited. Only when all is decided is a
--- position taken. Refusals are returned, not raised. Locks are taken in the order conversation, participants, directories, user logs.
+-- position taken. Refusals are returned, not raised. Locks are taken in the order conversation, additions, participants, directories, user logs.
 
 -- Locks the conversation and says whether `actor` may change it: 'ok', 'not_found', or 'access_denied' to a former participant. NULL is the app's own server:
 -- it may change every conversation of the app, and is told 'deleted' of one that was deleted. `is_indexed`: its metadata is, see metadata_indexes.sql.

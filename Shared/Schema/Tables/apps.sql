@@ -17,7 +17,11 @@ CREATE TABLE conversations.app (
     -- The part of the badge that conversations make: unread_messages, unread_conversations, external_unread_count or disabled.
     badge_counts        text NOT NULL DEFAULT 'unread_messages',
     -- True if unread announcements count towards the badge.
-    badge_announcements boolean NOT NULL DEFAULT false
+    badge_announcements boolean NOT NULL DEFAULT false,
+    -- The users who may add another user to a conversation: anyone, those whom the other user follows (followed), or only the app's own server (server).
+    added_by            text NOT NULL DEFAULT 'anyone' CHECK (added_by IN ('anyone', 'followed', 'server')),
+    -- How often a user may add another one, who has not chosen to follow them, to conversations within an hour.
+    stranger_additions  bigint NOT NULL DEFAULT 60 CHECK (stranger_additions BETWEEN 0 AND 10000)
 );
 
 -- Public keys that verify an app's identity tokens.
@@ -45,4 +49,4 @@ CREATE TABLE conversations.server_token (
 CREATE INDEX server_token_by_app ON conversations.server_token (app_id);
 
 GRANT SELECT ON conversations.app, conversations.app_key, conversations.server_token TO strata_conversations;
-GRANT UPDATE (session_ttl, badge_counts, badge_announcements) ON conversations.app TO strata_conversations;
+GRANT UPDATE (session_ttl, badge_counts, badge_announcements, added_by, stranger_additions) ON conversations.app TO strata_conversations;

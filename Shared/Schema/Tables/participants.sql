@@ -43,4 +43,18 @@ CREATE TABLE conversations.participant (
     PRIMARY KEY (conversation_id, user_id)
 ) WITH (fillfactor = 70);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.roster, conversations.participant TO strata_conversations;
+-- The conversations to which one user has added another one within an hour. Rows are swept when the hour is over.
+CREATE TABLE conversations.addition (
+    app_id   uuid NOT NULL,
+    -- The user who was added.
+    user_id  text COLLATE "C" NOT NULL,
+    added_by text COLLATE "C" NOT NULL,
+    -- The beginning of the hour: the first addition in it.
+    since    timestamptz NOT NULL,
+    -- Additions in the hour.
+    number   bigint NOT NULL,
+    PRIMARY KEY (app_id, user_id, added_by)
+) WITH (fillfactor = 70);
+CREATE INDEX addition_by_time ON conversations.addition (since);
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.roster, conversations.participant, conversations.addition TO strata_conversations;

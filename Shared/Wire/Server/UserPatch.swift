@@ -61,8 +61,19 @@ public struct AppPatch: Hashable, Sendable {
         case disabled
     }
 
+    /// The users who may add another user to a conversation.
+    public enum ParticipantsAddedBy: String, Sendable, CaseIterable {
+        case anyone
+        /// Users whom the other user follows.
+        case followed
+        /// Only the app's own server.
+        case server
+    }
+
     /// Seconds that a session may live.
     public static let sessionTTL: ClosedRange<Int64> = 30...31_536_000
+    /// The range of ``strangerAdditionsPerHour``.
+    public static let strangerAdditions: ClosedRange<Int64> = 0...10_000
 
     /// Seconds that a session lives unused; 0: as the server is set.
     public var sessionTTL: Int64?
@@ -70,19 +81,27 @@ public struct AppPatch: Hashable, Sendable {
     public var badgeCounts: BadgeCounts?
     /// Whether unread announcements count, too.
     public var badgeAnnouncements: Bool?
+    /// The users who may add another user to a conversation.
+    public var participantsAddedBy: ParticipantsAddedBy?
+    /// How often a user may add another one, who has not chosen to follow them, to conversations within an hour.
+    public var strangerAdditionsPerHour: Int64?
 
     /// - Throws: ``Failure`` naming the property at fault.
     public init(_ json: JSONValue) throws(Failure) {
         for operation in try PatchOperation.all(json) {
             switch operation.property {
             case "session_ttl_in_seconds": sessionTTL = try AppPatch.sessionTTL(operation)
-            case "badge_counts": badgeCounts = try AppPatch.counts(operation)
+            case "badge_counts": badgeCounts = try AppPatch.word(operation)
             case "badge_counts_announcements":
                 try operation.requireSet()
                 guard case .bool(let flag) = try operation.requiredValue() else {
                     throw .invalid(operation.property, reason: "must be true or false")
                 }
                 badgeAnnouncements = flag
+            case "participants_added_by": participantsAddedBy = try AppPatch.word(operation)
+            case "stranger_additions_per_hour":
+                try operation.requireSet()
+                strangerAdditionsPerHour = try AppPatch.number(try operation.requiredValue(), in: AppPatch.strangerAdditions, of: operation)
             default: throw operation.isUnknown
             }
         }
@@ -93,20 +112,25 @@ public struct AppPatch: Hashable, Sendable {
         try operation.requireSet()
         let value = try operation.requiredValue()
         if value.isNull { return 0 }
-        guard let seconds = value.integerValue, sessionTTL.contains(seconds) else {
-            throw .invalid(
-                operation.property, reason: "must be a whole number from \(sessionTTL.lowerBound) to \(sessionTTL.upperBound), or null")
-        }
-        return seconds
+        return try number(value, in: sessionTTL, of: operation, orElse: ", or null")
     }
 
-    private static func counts(_ operation: PatchOperation) throws(Failure) -> BadgeCounts {
+    private static func number(
+        _ value: JSONValue, in range: ClosedRange<Int64>, of operation: PatchOperation, orElse: String = ""
+    ) throws(Failure) -> Int64 {
+        guard let number = value.integerValue, range.contains(number) else {
+            throw .invalid(operation.property, reason: "must be a whole number from \(range.lowerBound) to \(range.upperBound)\(orElse)")
+        }
+        return number
+    }
+
+    private static func word<Word: RawRepresentable<String> & CaseIterable>(_ operation: PatchOperation) throws(Failure) -> Word {
         try operation.requireSet()
-        guard case .string(let word) = try operation.requiredValue(), let counts = BadgeCounts(rawValue: word) else {
-            let words = BadgeCounts.allCases.map(\.rawValue).joined(separator: ", ")
+        guard case .string(let text) = try operation.requiredValue(), let word = Word(rawValue: text) else {
+            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
             throw .invalid(operation.property, reason: "must be one of \(words)")
         }
-        return counts
+        return word
     }
 }
 

@@ -151,6 +151,12 @@ private struct Scene {
             try await calls.patch(recent[0], [add("dora"), remove("cleo")])
             try await calls.patch(recent[0], [add("cleo")])
         }
+        try await calls.patchApp(addedBy: "followed")
+        try await body("participants, followed") {
+            try await calls.patch(recent[0], [remove("dora")])
+            try await calls.patch(recent[0], [add("dora")])
+        }
+        try await calls.patchApp(addedBy: "anyone")
         try await body("get") { _ = try await calls.get(long) }
         for byLastMessage in [false, true] {
             try await body("list") {

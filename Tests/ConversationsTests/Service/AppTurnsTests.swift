@@ -6,14 +6,16 @@ import Testing
 
 @Suite("The turns of apps in a background task")
 struct AppTurnsTests {
-    private let (victim, hostile) = (AppID.random(), AppID.random())
+    private let victim = AppID.random()
+    private let hostile = AppID.random()
 
     /// Serves apps whose turns take these times.
     /// - Returns: the time for which each was served.
     private func serve(_ costs: [AppID: Duration], turns count: Int, _ turns: inout AppTurns) throws -> [AppID: Duration] {
         var served: [AppID: Duration] = [:]
         for _ in 0..<count {
-            let app = try #require(turns.next(among: costs.keys))
+            let next = turns.next(among: costs.keys)
+            let app = try #require(next)
             turns.charge(costs[app] ?? .zero, to: app)
             served[app, default: .zero] += costs[app] ?? .zero
         }
@@ -53,15 +55,18 @@ struct AppTurnsTests {
         _ = try serve([hostile: .seconds(1)], turns: 1000, &turns)
         var first: [AppID] = []
         for _ in 0..<20 {
-            let app = try #require(turns.next(among: [victim, hostile]))
+            let next = turns.next(among: [victim, hostile])
+            let app = try #require(next)
             turns.charge(.seconds(1), to: app)
             first.append(app)
         }
         #expect((9...11).contains(first.count { $0 == victim }))
         turns.charge(.seconds(100), to: hostile)
-        #expect(turns.next(among: [victim]) == victim)
+        let next = turns.next(among: [victim])
+        #expect(next == victim)
         for _ in 0..<90 {
-            #expect(turns.next(among: [hostile, victim]) == victim)
+            let next = turns.next(among: [hostile, victim])
+            #expect(next == victim)
             turns.charge(.seconds(1), to: victim)
         }
     }
@@ -70,7 +75,8 @@ struct AppTurnsTests {
     func idle() {
         var turns = AppTurns()
         turns.charge(.seconds(100), to: hostile)
-        #expect(turns.next(among: [AppID]()) == nil)
+        let next = turns.next(among: [AppID]())
+        #expect(next == nil)
         var order: Set<AppID> = []
         for _ in 0..<2 {
             guard let app = turns.next(among: [victim, hostile]) else { break }

@@ -32,11 +32,11 @@ enum Queries {
         QueryCheck(
             CreateConversation(
                 app: app, user: user, conversation: conversation, participants: ["ben"], isDistinct: true, metadataPaths: ["a"],
-                metadataValues: ["1"], participantsLimit: 25, origin: origin, receiptPolicy: 1)),
+                metadataValues: ["1"], participantsLimit: 25, origin: origin, receiptPolicy: 1, isLimited: true)),
         QueryCheck(
             PatchConversation(
                 app: app, user: user, conversation: conversation, participants: "[]", participantsLimit: 25, metadata: "[]", origin: origin,
-                maxKeys: 1, maxBytes: 1)),
+                maxKeys: 1, maxBytes: 1, isLimited: true)),
         QueryCheck(
             DeleteConversation(app: app, user: user, conversation: conversation, mode: .myDevices, leaves: true, origin: origin, upTo: 1)),
         QueryCheck(MarkAllRead(app: app, user: user, conversation: conversation, upTo: 1, audienceLimit: 1, origin: origin)),
@@ -134,7 +134,10 @@ enum Queries {
         QueryCheck(WriteIdentity(app: app, user: user, mode: .patch, values: "{}", metadata: "{}", keys: "{}")),
         QueryCheck(SuspendUser(app: app, user: user, isSuspended: true)), QueryCheck(ListSessions(app: app, user: user, pageSize: 1, from: UUID())),
         QueryCheck(EndUserSessions(app: app, user: user, session: UUID())),
-        QueryCheck(SetApp(app: app, sessionTTL: 1, badgeCounts: "external", badgeAnnouncements: true)),
+        QueryCheck(
+            SetApp(
+                app: app, sessionTTL: 1, badgeCounts: "external", badgeAnnouncements: true, participantsAddedBy: "followed",
+                strangerAdditionsPerHour: 1)),
         QueryCheck(ShortenSessions(app: app, after: "", limit: 1)), QueryCheck(SetBadge(app: app, user: user, count: 1)),
         QueryCheck(GetBadge(app: app, user: user)),
         QueryCheck(PushNotification(app: app, users: [user], notification: "{}", overrides: "{}", badges: [nil, 1])),
@@ -145,6 +148,7 @@ enum Queries {
     private static let maintenance: [QueryCheck] = [
         QueryCheck(MaintainPartitions(retention: 1)), QueryCheck(SweepAccounts(limit: 1)), QueryCheck(SweepIdentities(limit: 1)),
         QueryCheck(SweepTrees(limit: 1)), QueryCheck(SweepMutations(retention: 1, limit: 1)), QueryCheck(SweepLogs(retention: 1, limit: 1)),
+        QueryCheck(SweepAdditions(limit: 1)),
         QueryCheck(SweepDeleted(retention: 1, limit: 1)),
     ]
 

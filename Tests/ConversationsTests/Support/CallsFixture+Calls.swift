@@ -16,7 +16,7 @@ extension CallsFixture {
 
     func create(
         _ participants: [String], by actor: String = "ana", id: ConversationID = .random(), distinct: Bool = false,
-        metadata: [String: String]? = nil, origin: Change.Origin? = nil
+        metadata: [String: String]? = nil, origin: Change.Origin? = nil, byServer: Bool = false
     ) async throws -> Created {
         let response = try await call(
             ConversationsAPI.createConversation,
@@ -26,6 +26,7 @@ extension CallsFixture {
                 $0.id = Data(id)
                 $0.participants = participants
                 $0.distinct = distinct
+                $0.byServer = byServer
                 if let metadata { $0.metadata = ProtoTree(metadata.map { MetadataLeaf(path: MetadataPath(trusted: $0.key), value: $0.value) }) }
                 if let origin { $0.origin = ProtoOrigin(origin) }
             })
@@ -66,7 +67,7 @@ extension CallsFixture {
     @discardableResult
     func patch(
         _ id: ConversationID, by actor: String = "ana", _ participants: [ParticipantOperation] = [], metadata: [MetadataOperation] = [],
-        origin: Change.Origin? = nil
+        origin: Change.Origin? = nil, byServer: Bool = false
     ) async throws -> [Change] {
         let response = try await call(
             ConversationsAPI.patchConversation,
@@ -84,6 +85,7 @@ extension CallsFixture {
                     }
                 }
                 $0.metadata = metadata.map { ProtoMetadataOperation($0) }
+                $0.byServer = byServer
                 if let origin { $0.origin = ProtoOrigin(origin) }
             })
         return try response.changes.map { try Change($0) }

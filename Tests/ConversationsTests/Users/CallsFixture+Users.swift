@@ -75,7 +75,9 @@ extension CallsFixture {
         .ended
     }
 
-    func patchApp(sessionTTL: Int64? = nil, counts: String? = nil, announcements: Bool? = nil) async throws {
+    func patchApp(
+        sessionTTL: Int64? = nil, counts: String? = nil, announcements: Bool? = nil, addedBy: String? = nil, additions: Int64? = nil
+    ) async throws {
         _ = try await call(
             UsersAPI.patchApp,
             .with {
@@ -83,6 +85,8 @@ extension CallsFixture {
                 if let sessionTTL { $0.sessionTtl = sessionTTL }
                 if let counts { $0.badgeCounts = counts }
                 if let announcements { $0.badgeAnnouncements = announcements }
+                if let addedBy { $0.participantsAddedBy = addedBy }
+                if let additions { $0.strangerAdditionsPerHour = additions }
             })
     }
 

@@ -91,7 +91,7 @@ extension EndToEnd {
             [
                 "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts", "message_place", "distinct_set", "change",
                 "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
-                "push_token", "content", "content_reference", "badge", "erasure", "outside_sending", "later",
+                "push_token", "content", "content_reference", "badge", "erasure", "outside_sending", "addition", "later",
             ]
             .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.index_path", "metadata.index_entry", "metadata.later"])
 
