@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Postgres
 package import ProtocolClient
 import StrataCommand
 
@@ -20,6 +21,9 @@ extension TestSystem {
         let key = try await TestApp.key.value
         let app = try NewApp(name: "Test", publicKeyFile: key.publicKeyFile)
         try await AppStore(url: databaseURL).insert(app)
+        // Tests add a user to more conversations within an hour than people do.
+        try await Migrator(configuration: PostgresConfiguration(url: databaseURL))
+            .execute(script: "UPDATE conversations.app SET stranger_additions = 10000 WHERE id = '\(app.id)'")
         return TestApp(system: self, app: app, privateKey: key.privateKey, privateKeyFile: key.privateKeyFile)
     }
 }

@@ -33,8 +33,10 @@ final class BenchSystem: Sendable {
     }
 
     /// Starts everything and waits until it is up.
-    /// - Parameter settings: further ones of the services.
-    init(settings: [String: String] = [:]) async throws {
+    /// - Parameters:
+    ///   - settings: further ones of the services.
+    ///   - limitsStrangers: true if a user may add another one to no more conversations than by default.
+    init(settings: [String: String] = [:], limitsStrangers: Bool = false) async throws {
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: Self.clientConfiguration)
         self.settings = Self.noLimits.merging(settings) { $1 }
         tokenPrefix = "bench-token-"
@@ -65,6 +67,7 @@ final class BenchSystem: Sendable {
         state = found
         app = try NewApp(name: "bench")
         try await AppStore(url: state.databaseURL).insert(app)
+        if !limitsStrangers { try await execute("UPDATE conversations.app SET stranger_additions = 10000 WHERE id = '\(app.id)'") }
     }
 
     private init(_ other: BenchSystem, app: NewApp) {

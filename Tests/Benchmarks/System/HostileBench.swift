@@ -45,7 +45,7 @@ enum HostileBench {
         var settings: [String: String] = [:]
         for pattern in patterns {
             // The limit of a session as it is by default; all sessions have the same address, whose limit would be reached by the load itself.
-            let system = try await BenchSystem(settings: ["STRATA_RATE_LIMIT_SESSION": "200/4000"])
+            let system = try await BenchSystem(settings: ["STRATA_RATE_LIMIT_SESSION": "200/4000"], limitsStrangers: true)
             settings = system.settings
             let outcome: Swift.Result<Result, any Error>
             do {
