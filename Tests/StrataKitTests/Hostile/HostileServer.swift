@@ -176,9 +176,9 @@ final class HostileServer {
         try await engine?
             .read { store in
                 _ = try store.execute(Query<StrataKit.Conversation>()).map(\.metadata.flattened)
-                _ = try store.execute(Query<Message>()).map { ($0.sentAt, $0.parts.map(\.text)) }
-                _ = try store.execute(Query<Identity>())
-                _ = try store.execute(Query<Announcement>())
+                _ = try store.execute(Query<StrataKit.Message>()).map { ($0.sentAt, $0.parts.map(\.text)) }
+                _ = try store.execute(Query<StrataKit.Identity>())
+                _ = try store.execute(Query<StrataKit.Announcement>())
                 _ = DiskPlan(files: try store.contentFiles().map(\.file), capacity: 1)
                 _ = try store.neverDownloaded(upTo: .max, limit: 60) { _ in true }
             }
