@@ -19,13 +19,20 @@ final class Connection {
     var prepared: [String: Prepared] = [:]
     var preparedCount = 0
     private var cancelRequest: CancelRequest?
+    /// True if the server has ended the session while it was idle.
+    private var isEnded = false
 
     init(raw: OpaquePointer, wake: WakeSignal, configuration: PostgresConfiguration) {
         self.raw = raw
         self.wake = wake
         self.configuration = configuration
         // The default receiver prints notices, which can quote user data, to standard error.
-        PQsetNoticeReceiver(raw, { _, _ in }, nil)
+        PQsetNoticeReceiver(
+            raw,
+            { connection, notice in
+                guard let connection, let notice, Connection.field(of: notice, code: "V") == "FATAL" else { return }
+                Unmanaged<Connection>.fromOpaque(connection).takeUnretainedValue().isEnded = true
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit { PQfinish(raw) }
@@ -34,14 +41,15 @@ final class Connection {
 
     /// Reads what the server sent on its own account while the connection was idle. False: it has closed the connection.
     ///
-    /// Asked before each group: what is sent into a closed connection would have an unknown fate. A server that ends an idle session sends an error,
-    /// which libpq treats as a notice, and closes at once; so after unexpected input the end of the stream gets a moment to arrive.
+    /// Asked before each group: what is sent into a closed connection would have an unknown fate. A server that ends an idle session sends a fatal error,
+    /// which libpq treats as a notice, before it closes the connection.
     func isAlive() -> Bool {
         guard PQstatus(raw) == CONNECTION_OK, settleCancel() else { return false }
         guard wake.hasInput(socket: socket) else { return true }
-        guard PQconsumeInput(raw) == 1, PQstatus(raw) == CONNECTION_OK else { return false }
-        guard wake.hasInput(socket: socket, within: 20) else { return true }
-        return PQconsumeInput(raw) == 1 && PQstatus(raw) == CONNECTION_OK
+        guard PQconsumeInput(raw) == 1 else { return false }
+        // libpq looks at unexpected messages (`PQisBusy`) only behind the end of a pipeline, which `PQgetResult` notes.
+        if let result = PQgetResult(raw) { PQclear(result) }
+        return PQisBusy(raw) == 0 && !isEnded && PQstatus(raw) == CONNECTION_OK
     }
 
     /// Waits until libpq can return a result without blocking. False: the connection is lost.

@@ -62,10 +62,10 @@ final class WakeSignal: Sendable {
         }
     }
 
-    /// Whether the socket has something to read, or is closed, now or within so many milliseconds.
-    func hasInput(socket: Int32, within milliseconds: Int32 = 0) -> Bool {
+    /// True if the socket has something to read, or is closed.
+    func hasInput(socket: Int32) -> Bool {
         var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        return poll(&descriptor, 1, milliseconds) > 0
+        return poll(&descriptor, 1, 0) > 0
     }
 
     private func drain() {

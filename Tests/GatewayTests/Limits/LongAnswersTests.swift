@@ -80,7 +80,7 @@ struct LongAnswersTests {
     @Test("bytes that were given long ago count for less")
     func halved() async throws {
         let answers = LongAnswers(limit: 1)
-        answers.gave(100 << 20, to: ana, now: .now - 10 * LongAnswers.memory)
+        answers.gave(100 << 20, to: ana, now: ContinuousClock.now.advanced(by: LongAnswers.memory * -10))
         answers.gave(LongAnswers.longBytes, to: ana)
         answers.gave(1 << 20, to: ben)
         #expect(try await next(answers, of: ben, and: ana) == ana)
