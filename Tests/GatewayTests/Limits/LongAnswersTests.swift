@@ -47,22 +47,26 @@ struct LongAnswersTests {
         #expect(queue.waiting == 0)
     }
 
+    private final class Order: Sendable {
+        let users = Mutex<[UserKey]>([])
+    }
+
     /// Returns the one of two callers that gets the place that becomes free. The first one begins to wait before the second.
     private func next(_ answers: LongAnswers, of first: UserKey, and second: UserKey) async throws -> UserKey? {
         let turn = try await answers.turn(of: first)
-        let served = Mutex<[UserKey]>([])
+        let served = Order()
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             for (count, user) in [first, second].enumerated() {
                 tasks.addTask {
                     let turn = try await answers.turn(of: user)
-                    served.withLock { $0.append(user) }
+                    served.users.withLock { $0.append(user) }
                     turn.end()
                 }
                 await waits(answers, count + 1)
             }
             turn.end()
             try await tasks.waitForAll()
-            return served.withLock { $0.first }
+            return served.users.withLock { $0.first }
         }
     }
 
