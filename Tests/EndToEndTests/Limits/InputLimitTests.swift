@@ -97,7 +97,7 @@ extension EndToEnd {
                     try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) >= 20
                 }
                 let held = try await gateway.metric("strata_gateway_input_bytes")
-                #expect(held > 1 << 20 && held <= Double(Self.bound / 4 + Self.bound / 16))
+                #expect(held > 1_048_576 && held <= Double(Self.bound / 4 + Self.bound / 16))
                 #expect(try await honest.ask("Counter.read").isSuccess)
                 #expect(try await Self.resident(gateway) < before + Self.bound + Self.slack)
                 await cluster.postgres.resume()
