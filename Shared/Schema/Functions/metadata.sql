@@ -322,7 +322,7 @@ BEGIN
         RETURN;
     END IF;
     IF is_shared AND cardinality(change.gone) + cardinality(change.paths)
-        + CASE WHEN begun.is_indexed THEN metadata.count_index_entries(conversation, change.gone || change.paths) ELSE 0 END > most_shared
+        + (CASE WHEN begun.is_indexed THEN metadata.count_index_entries(conversation, change.gone || change.paths) ELSE 0 END) > most_shared
     THEN
         outcome := 'large';
         RETURN;
