@@ -60,7 +60,7 @@ extension EndToEnd {
                     }
                 }
                 // Each holds a megabyte, and the large input of one address has a quarter of the bound.
-                let taken = Self.bound / 4 >> 20
+                let taken = (Self.bound / 4) >> 20
                 try await eventually("those beyond the bound are refused") {
                     try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) >= Double(60 - taken)
                 }

@@ -82,15 +82,11 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let (composed, decomposed) = (try await app.signIn("caf\u{e9}"), try await app.signIn("cafe\u{301}"))
             let sockets = [try await composed.open(), try await decomposed.open()]
-            #expect(Array(composed.identity.utf8) != Array(decomposed.identity.utf8))
-            func block(_ other: String, by user: TestUser) async throws {
-                try await user.does("PUT", "/blocks/users/\(other.split(separator: "/").last ?? "")")
-            }
-            try await block(decomposed.identity, by: composed)
-            try await sockets[0].change("update", "Identity", decomposed.identity, where: isBlocked(true))
-            try await block("layer:///identities/ben", by: decomposed)
+            try await composed.does("PUT", "/blocks/users/cafe%CC%81")
+            try await sockets[0].change("update", "Identity", "layer:///identities/cafe%CC%81", where: isBlocked(true))
+            try await decomposed.does("PUT", "/blocks/users/ben")
             try await sockets[1].change("update", "Identity", "layer:///identities/ben", where: isBlocked(true))
-            #expect(try await composed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == [decomposed.identity])
+            #expect(try await composed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == ["layer:///identities/cafe%CC%81"])
             #expect(try await decomposed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == ["layer:///identities/ben"])
             for socket in sockets { #expect(socket.faults == []) }
         }
