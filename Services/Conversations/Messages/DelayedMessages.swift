@@ -82,10 +82,11 @@ struct DelayedMessages: Service {
     private func round(_ turns: inout AppTurns) async throws -> Duration? {
         let lookedAt = ContinuousClock.now
         let found = try await look()
-        var (waiting, hasDone) = (found.waiting, false)
+        var (waiting, hasDone, isCut) = (found.waiting, false, false)
         while let app = turns.next(among: waiting.keys), var work = waiting[app] {
             let start = ContinuousClock.now
-            if work.isEmpty || start - lookedAt > Self.lookAgainAfter { break }
+            isCut = start - lookedAt > Self.lookAgainAfter
+            if work.isEmpty || isCut { break }
             if work.isTyping {
                 work.isTyping = false
                 if await showTyping(in: app, deadline: start + .seconds(30)) { hasDone = true }
@@ -95,7 +96,7 @@ struct DelayedMessages: Service {
             turns.charge(ContinuousClock.now - start, to: app)
             waiting[app] = work.isEmpty && !work.mayHaveMore ? nil : work
         }
-        return hasDone ? nil : found.pause
+        return hasDone || isCut ? nil : found.pause
     }
 
     private func look() async throws -> (waiting: [AppID: Work], pause: Duration) {

@@ -91,7 +91,7 @@ extension StoreTests {
                                 switch (step + writer) % 4 {
                                 case 0:
                                     try await own.patch(id, [step % 8 < 4 ? add("cleo") : remove("cleo")], metadata: [set("status", "v\(step)")])
-                                case 1: _ = try await own.conversation(["ben"], metadata: ["status": "new"])
+                                case 1: _ = try await own.conversation(["ben\(writer)"], metadata: ["status": "new"])
                                 case 2: try await own.patch(id, [step % 8 < 4 ? add("dora") : remove("dora")])
                                 default: try await own.patch(id, [], metadata: [step % 8 < 4 ? delete("status") : set("status", "w\(step)")])
                                 }

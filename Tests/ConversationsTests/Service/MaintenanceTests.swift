@@ -80,7 +80,7 @@ import Testing
                 """
                 INSERT INTO conversations.conversation (
                     id, app_id, created_at, created_by, is_distinct, position, last_change_at, deleted_position, deleted_at)
-                SELECT gen_random_uuid(), '\(UUID())', now(), 'ana', false, 1, now(), 1, now() - interval '60 days' FROM generate_series(1, 300)
+                SELECT gen_random_uuid(), '\(UUID())'::uuid, now(), 'ana', false, 1, now(), 1, now() - interval '60 days' FROM generate_series(1, 300)
                 UNION ALL SELECT '\(id)', '\(UUID())', now(), 'ana', false, 1, now(), 1, now() - interval '40 days'
                 -- These are not due.
                 UNION ALL SELECT gen_random_uuid(), gen_random_uuid(), now(), 'ana', false, 1, now(), 1, now() FROM generate_series(1, 100);

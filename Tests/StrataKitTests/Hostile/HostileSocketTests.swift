@@ -65,7 +65,7 @@ struct HostileSocketTests {
         #expect(socket.pingCount == 1_000)
         #expect(gate.waiting.count == 1)
         gate.open()
-        let answers = gate.written.map { String(buffer: $0.unmaskedData) }
+        let answers = gate.written.map { String(buffer: $0.data) }
         #expect(answers == ["1", "1000"])
     }
 }

@@ -111,7 +111,12 @@ struct HostileValueTests {
         // Threads other than the main one have so much on Apple platforms.
         let values: [String: String] = await withCheckedContinuation { continuation in
             let thread = Thread { continuation.resume(returning: WireObjects.texts((try? JSONValue(parsing: text)) ?? "not read")) }
+            #if DEBUG
+            // Frames are several times as large.
+            thread.stackSize = 8 << 20
+            #else
             thread.stackSize = 512 << 10
+            #endif
             thread.start()
         }
         #expect(values == [:])
