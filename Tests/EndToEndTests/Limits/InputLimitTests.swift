@@ -86,12 +86,11 @@ extension EndToEnd {
                     "data":{"participants":["\(users[1].identity)"],"distinct":false,"crowd":[\(crowd)]}}}
                     """
                 let frame = SocketFuzzer.encode(1, Array(request.utf8))
-                await cluster.postgres.suspend()
                 var sockets: [RawConnection] = []
-                for _ in 0..<30 {
-                    let socket = try await Self.open(users[0], port: cluster.port)
+                for _ in 0..<30 { sockets.append(try await Self.open(users[0], port: cluster.port)) }
+                await cluster.postgres.suspend()
+                for socket in sockets {
                     for _ in 0..<3 { await socket.send(frame) }
-                    sockets.append(socket)
                 }
                 let waiting = Task { try await honest.ask("Message.create", conversation.id, TestUser.message("short")) }
                 try await eventually("some are refused") {
