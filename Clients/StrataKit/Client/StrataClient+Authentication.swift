@@ -96,9 +96,11 @@ extension StrataClient {
         let isCurrent = sessionFile.current?.identifier == session.identifier
         try persisting { try sessionFile.removeSession(session.identifier) }
         if isCurrent { await stopEngine(releaseEngine()) }
-        try persisting { try sessionFile.removeData(of: session.store) }
+        // Once this client is closed, another one may have the folder, and removes the data.
+        let removal = Result { if !isClosed { try persisting { try sessionFile.removeData(of: session.store) } } }
         if let token = session.token { await signOut(token) }
         if isCurrent, let user = session.userID { outlets.events.send(.deauthenticated(user)) }
+        try removal.get()
     }
 
     func challenged(_ user: UserID, token: String, need: SignInNeed) async {

@@ -48,13 +48,17 @@ final class IndexBuilder: Service {
             }
             return (ContinuousClock.now - start) * Self.rest
         } catch {
-            failures.increment()
-            logger.warning("an index of metadata could not be built further", metadata: ["error.code": "\(error.code.id)"])
+            report(error)
             return Self.pause * 5
         }
     }
 
-    /// One batch, of the app whose turn it is.
+    private func report(_ failure: Failure) {
+        failures.increment()
+        logger.warning("an index of metadata could not be built further", metadata: ["error.code": "\(failure.code.id)"])
+    }
+
+    /// One batch, of the app whose turn it is. A failure of one app is logged, and holds up no other.
     /// - Returns: how many conversations or entries it came to; 0: nothing can be done at the moment; nil: no index waits.
     func step(batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
         let rows = try await database.runAlone(AppsWithUnfinishedIndexes(), deadline: deadline)
@@ -65,9 +69,14 @@ final class IndexBuilder: Service {
         while let app = turns.withLock({ $0.next(among: apps) }) {
             let start = ContinuousClock.now
             defer { turns.withLock { $0.charge(ContinuousClock.now - start, to: app) } }
-            let done = try await step(for: app, batch: batch, deadline: deadline)
-            if let done, done > 0 { return done }
-            canWork = done ?? canWork
+            do throws(Failure) {
+                let done = try await step(for: app, batch: batch, deadline: deadline)
+                if let done, done > 0 { return done }
+                canWork = done ?? canWork
+            } catch {
+                report(error)
+                canWork = canWork ?? 0
+            }
             apps.remove(app)
         }
         return canWork

@@ -80,23 +80,29 @@ struct DelayedMessages: Service {
     /// Looks what is due, and serves the apps in turn. Ends early where another look may find more.
     /// - Returns: nil; or, if there was nothing to do, until when there will be nothing.
     private func round(_ turns: inout AppTurns) async throws -> Duration? {
-        let lookedAt = ContinuousClock.now
         let found = try await look()
-        var (waiting, hasDone, isCut) = (found.waiting, false, false)
+        let lookedAt = ContinuousClock.now
+        var (waiting, hasDone, hasFailed, isCut) = (found.waiting, false, false, false)
         while let app = turns.next(among: waiting.keys), var work = waiting[app] {
             let start = ContinuousClock.now
             isCut = start - lookedAt > Self.lookAgainAfter
             if work.isEmpty || isCut { break }
             if work.isTyping {
                 work.isTyping = false
-                if await showTyping(in: app, deadline: start + .seconds(30)) { hasDone = true }
+                do {
+                    if try await announceTyping(in: app, deadline: start + .seconds(30)) { hasDone = true }
+                } catch {
+                    report(error)
+                    hasFailed = true
+                }
             } else if let id = work.messages.popFirst(), try await send(id) {
                 hasDone = true
             }
             turns.charge(ContinuousClock.now - start, to: app)
             waiting[app] = work.isEmpty && !work.mayHaveMore ? nil : work
         }
-        return hasDone || isCut ? nil : found.pause
+        if hasDone || isCut { return nil }
+        return hasFailed ? Self.longestPause : found.pause
     }
 
     private func look() async throws -> (waiting: [AppID: Work], pause: Duration) {
@@ -116,17 +122,8 @@ struct DelayedMessages: Service {
         return (waiting, pause)
     }
 
-    /// Says once more which users of an app are typing, and of some that they are not. A failure is logged, and holds up no other app.
+    /// Says once more which users of an app are typing, and of some that they are not.
     /// - Returns: false if no user was typing.
-    private func showTyping(in app: AppID, deadline: ContinuousClock.Instant) async -> Bool {
-        do {
-            return try await announceTyping(in: app, deadline: deadline)
-        } catch {
-            report(error)
-            return false
-        }
-    }
-
     private func announceTyping(in app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runAlone(TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
         let columns = try rows.columns(of: TypeDelayed.self)

@@ -66,12 +66,16 @@ final class Erasures: Service {
                 guard (try? await Task.sleep(for: max(Self.pause, ContinuousClock.now - start))) != nil else { return }
             }
         } catch {
-            failures.increment()
-            logger.warning("the erasure of a user could not go on", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
+            report(error)
         }
     }
 
-    /// One transaction of the work, for the app whose turn it is.
+    private func report(_ error: any Error) {
+        failures.increment()
+        logger.warning("the erasure of a user could not go on", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
+    }
+
+    /// One transaction of the work, for the app whose turn it is. A failure of one app is logged, and holds up no other.
     /// - Returns: false if there is nothing to do now.
     func step(deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await database.runAlone(AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
@@ -80,9 +84,12 @@ final class Erasures: Service {
         // All of an app's users may be with other instances.
         while let app = turns.withLock({ $0.next(among: apps) }) {
             let start = ContinuousClock.now
-            // Also after a failure: then the other apps are next.
             defer { turns.withLock { $0.charge(ContinuousClock.now - start, to: app) } }
-            if try await step(for: app, deadline: deadline) { return true }
+            do {
+                if try await step(for: app, deadline: deadline) { return true }
+            } catch {
+                report(error)
+            }
             apps.remove(app)
         }
         return false

@@ -139,12 +139,15 @@ CREATE OR REPLACE FUNCTION conversations.apps_with_erasures(p_after uuid, p_apps
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     moment CONSTANT timestamptz := clock_timestamp();
+    -- Apps that one call looks at. Some have erasures that are not due yet.
+    most_looks CONSTANT int := 1000;
     place uuid := p_after;
     seen record;
     found_apps uuid[] := '{}';
     is_again boolean := false;
 BEGIN
-    WHILE cardinality(found_apps) < p_apps LOOP
+    FOR look IN 1..most_looks LOOP
+        EXIT WHEN cardinality(found_apps) = p_apps;
         SELECT x.app_id, x.not_before INTO seen FROM conversations.erasure x
         WHERE x.app_id > place ORDER BY x.app_id, x.not_before LIMIT 1;
         IF NOT FOUND THEN

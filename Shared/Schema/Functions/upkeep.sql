@@ -71,6 +71,8 @@ LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off SET enable_bitmapscan 
 DECLARE
     -- Apps among which one call chooses, in the order of their ids from a random place on.
     most_apps CONSTANT bigint := 50;
+    -- Apps that one call looks at. Most of them have nothing that was deleted so long ago.
+    most_looks CONSTANT int := 1000;
     start CONSTANT uuid := gen_random_uuid();
     place uuid := start;
     seen record;
@@ -78,7 +80,8 @@ DECLARE
     is_again boolean := false;
     chosen uuid;
 BEGIN
-    WHILE cardinality(apps) < most_apps LOOP
+    FOR look IN 1..most_looks LOOP
+        EXIT WHEN cardinality(apps) = most_apps;
         SELECT c.app_id, c.deleted_at INTO seen FROM conversations.conversation c
         WHERE c.app_id > place AND c.deleted_at IS NOT NULL ORDER BY c.app_id, c.deleted_at LIMIT 1;
         IF NOT FOUND THEN
