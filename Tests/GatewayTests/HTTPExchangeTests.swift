@@ -35,6 +35,7 @@ struct HTTPExchangeTests {
             (.http1_1, ["Host": "x", "Connection": "Close"], ["Content-Length": "0"], "close", .end),
             (.http1_1, ["Host": "x", "Connection": "te, close"], ["Content-Length": "0"], "close", .end),
             (.http1_1, ["Host": "x"], ["Content-Length": "0", "Connection": "close"], "close", .end),
+            (.http1_1, ["Host": "x", "Connection": "Upgrade", "Upgrade": "h2c"], ["Content-Length": "0"], "close", .end),
             (.http1_0, [:], ["Content-Length": "0"], "close", .end),
             (.http1_0, ["Connection": "keep-alive"], ["Content-Length": "0"], "keep-alive", .go),
             // The end of the connection is all that ends such an answer.

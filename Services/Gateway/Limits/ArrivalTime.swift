@@ -23,7 +23,7 @@ struct ArrivalTime: Sendable {
     func nextCheck(after elapsed: TimeAmount, bytes: Int, isTight: Bool) -> TimeAmount? {
         let base = isTight ? step : timeout
         let rate = isTight ? Self.tightBytesPerSecond : Self.bytesPerSecond
-        let allowed = TimeAmount.nanoseconds(max(base.nanoseconds, Int64(Double(bytes) / rate * 1e9)))
+        let allowed = TimeAmount.nanoseconds(max(base.nanoseconds, Int64(min(Double(bytes) / rate, 1e9) * 1e9)))
         guard elapsed < allowed else { return nil }
         return min(step, allowed - elapsed + .milliseconds(1))
     }

@@ -97,7 +97,7 @@ final class LongAnswers: Sendable {
             guard isLong else { return }
             state.users[user]?.until = now + Self.memory
             if state.nextSweep <= now {
-                state.users = state.users.filter { $0.value.until > now }
+                state.users = state.users.filter { $0.value.until > now || $0.value.bytes(at: now) >= Self.longBytes }
                 state.nextSweep = now + Self.memory
             }
         }

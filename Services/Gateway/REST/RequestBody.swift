@@ -69,12 +69,18 @@ extension Request {
     /// Collects the whole body.
     func collectedBody(_ context: RESTContext) async throws(Failure) -> ByteBuffer {
         try RequestBody.check(headers)
+        let collected: ByteBuffer
         do {
-            return try await body.collect(upTo: RequestBody.bytes)
+            collected = try await body.collect(upTo: RequestBody.bytes)
         } catch is NIOTooManyBytesError {
             throw RequestBody.tooLarge
         } catch {
             throw Failure(.invalidRequest, "The body could not be read.")
         }
+        // A body that breaks off ends as one that is complete.
+        if let length = headers[.contentLength], Int(length) != collected.readableBytes {
+            throw Failure(.invalidRequest, "The body ended before its Content-Length.")
+        }
+        return collected
     }
 }

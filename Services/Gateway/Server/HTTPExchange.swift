@@ -61,7 +61,8 @@ struct HTTPExchange {
     mutating func receivedHead(_ head: inout HTTPRequestHead) -> Received {
         guard !isOver, refusal == nil, open.last?.isKeptAlive != false else { return .drop }
         if let problem = Self.problem(head) { return refuse(problem) }
-        let isKeptAlive = head.isKeepAlive
+        // The parser reads nothing behind a request to upgrade, and keeps what comes. So the connection ends with this one.
+        let isKeptAlive = head.isKeepAlive && !head.headers.contains(name: "Upgrade")
         if !isKeptAlive { head.headers.replaceOrAdd(name: "Connection", value: "close") }
         let expects = head.version.isModern && head.headers[canonicalForm: "Expect"].contains { $0.lowercased() == "100-continue" }
         open.append(Request(version: head.version, isKeptAlive: isKeptAlive, expectsContinue: expects))

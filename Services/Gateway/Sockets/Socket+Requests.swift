@@ -55,7 +55,9 @@ extension Socket {
                 })
         case .replay:
             do {
-                startReplay(SocketRequest(number: request.number, packet: request.packet), from: try ReplayBody(request.outline).from)
+                // Without what the client sent beside: a replay can take long.
+                let packet = ClientPacket.Request(id: request.packet.id, method: request.packet.method)
+                startReplay(SocketRequest(number: request.number, packet: packet), from: try ReplayBody(request.outline).from)
             } catch {
                 replayRefused()
                 respond(to: request, .failure(error))

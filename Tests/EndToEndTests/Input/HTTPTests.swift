@@ -95,6 +95,38 @@ extension EndToEnd {
             try await eventually("the connection ends") { connection.isClosed }
         }
 
+        @Test("a body that breaks off changes nothing")
+        func cutBody() async throws {
+            let app = try await Cluster.shared().app()
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben"))
+            let conversation = try await ana.converse(with: [ben])
+            try await ana.send("unread", to: conversation)
+            let connection = try await connect()
+            let head = """
+                POST \(conversation.path)/mark_all_read HTTP/1.1
+                Host: x
+                Authorization: Layer session-token="\(ben.token)"
+                Accept: application/vnd.layer+json; version=3.0
+                Content-Type: application/json
+                Content-Length: 14
+
+
+                """
+            await connection.send(Array(head.replacingOccurrences(of: "\n", with: "\r\n").utf8))
+            await connection.halfClose()
+            try await eventually("the connection ends") { connection.isClosed }
+            #expect(try await ben.view(of: conversation)["unread_message_count"].int == 1)
+        }
+
+        @Test("a connection ends with a request to upgrade it that is not followed")
+        func upgrade() async throws {
+            let connection = try await connect()
+            await connection.send(Array("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n".utf8))
+            let answer = try await answer(connection)
+            #expect(answer.status == 200 && answer.headers.contains { $0.lowercased() == "connection: close" })
+            try await eventually("the connection ends") { connection.isClosed }
+        }
+
         @Test("unknown methods and paths are refused by an error object, and the connection goes on", arguments: ["PUT /", "PURGE /nowhere"])
         func unrouted(_ line: String) async throws {
             let connection = try await connect()
