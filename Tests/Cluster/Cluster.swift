@@ -51,7 +51,7 @@ package final class Cluster: TestSystem {
     /// What the processes of all clusters prove to each other.
     package static let secret = "a secret of these tests, and of nobody else"
 
-    /// What gateways and webhooks prove to each other.
+    /// The secret that gateways and webhooks share.
     package static let webhooksSecret = "another secret of these tests, for webhooks"
 
     /// What services show the database, which does not ask for it.

@@ -18,7 +18,7 @@ struct HookDatabase: Sendable {
     private let admin: PostgresPool
     private let gate: PostgresPool
     let app = AppID(rawValue: UUID())
-    /// Those of every service of ``settings(_:)``.
+    /// Settings of each service that ``settings(_:)`` makes.
     let secrets = HookSecrets(serviceSecret: serviceSecret)
     /// The key of the signatures that the receivers of hooks check.
     static let secret = "the secret of a hook"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import DequeModule
 
-/// Who may go on, and who waits until another has ended: the key that has had least is next, and keys that have had the same come in turn, however many of their
-/// own wait behind them.
+/// A queue of waiters by key: the key that has had least is next, and keys that have had the same come in turn, however many of their own wait.
 ///
 /// A value without clock, lock or task; a waiter leaves it exactly once.
 struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {

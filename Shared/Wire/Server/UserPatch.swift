@@ -83,7 +83,7 @@ public struct AppPatch: Hashable, Sendable {
     public var badgeAnnouncements: Bool?
     /// The users who may add another user to a conversation.
     public var participantsAddedBy: ParticipantsAddedBy?
-    /// How often a user may add another one, who has not chosen to follow them, to conversations within an hour.
+    /// The additions of one user to conversations within an hour by a user whom they have not chosen to follow.
     public var strangerAdditionsPerHour: Int64?
 
     /// - Throws: ``Failure`` naming the property at fault.
