@@ -18,7 +18,8 @@ enum StoreFile {
         // The last process ended while it replaced a damaged store.
         if exists(rebuilt(url)) { try install(url) }
         // A marked file is checked first, at any size: the process may have ended after the rebuilding and before it removed the mark.
-        let checkedFirst = exists(foundDamaged(url)) ? .max : checkedFirst
+        let isMarked = exists(foundDamaged(url))
+        let checkedFirst = isMarked ? .max : checkedFirst
         let pool: DatabasePool
         do {
             pool = try openIntact(url, checkedFirst: checkedFirst, boundary: boundary)
@@ -26,7 +27,8 @@ enum StoreFile {
             try rebuild(url, boundary: boundary)
             pool = try openIntact(url, checkedFirst: checkedFirst, boundary: boundary)
         }
-        try? FileManager.default.removeItem(at: foundDamaged(url))
+        // Only a mark that was here before: the check of a large file may have made a new one by now.
+        if isMarked { try? FileManager.default.removeItem(at: foundDamaged(url)) }
         return pool
     }
 
