@@ -8,14 +8,13 @@ import StrataModel
 import SwiftProtobuf
 import Sync
 
-/// Objects that are fetched a batch at a time, so that a page takes no more memory than a batch, whatever is on it.
+/// A sequence of objects that are fetched in batches, so that a page needs the memory of one batch only.
 protocol Batches: Sendable {
     associatedtype Item: Sendable
-    /// Whether there are no more.
     var isFinished: Bool { get }
-    /// Bytes, about, that are held for later batches and are worth counting.
+    /// The approximate number of bytes held for later batches, if they are worth counting.
     var heldBytes: Int { get }
-    /// The next objects, about ``GatewayServices/batchBytes`` of them, and at least one; nil if there are no more.
+    /// Returns the next objects, about ``GatewayServices/batchBytes`` and at least one; nil if no objects remain.
     mutating func next() async throws(Failure) -> [Item]?
 }
 
@@ -24,10 +23,10 @@ extension Batches {
 }
 
 extension GatewayServices {
-    /// Bytes of objects that one call brings, about. An object that is larger comes alone.
+    /// The approximate number of bytes of objects in one call. A larger object comes alone.
     static let batchBytes = 1 << 20
 
-    /// Conversations cannot be shown, and whatever they belong to goes on without them.
+    /// Reports conversations that cannot be sent and are left out.
     func leftOut(_ count: Int, example: ConversationID, of what: String) {
         metrics.unshownConversations.increment(by: count)
         logger.warning(
@@ -39,7 +38,7 @@ extension GatewayServices {
 struct ConversationBatches: Batches {
     private let services: GatewayServices
     private let call: GatewayServices.Call
-    /// Without their trees.
+    /// The conversations whose trees have not been fetched.
     private var views: [ConversationView]
     private var later: [ConversationID]
     private var size = BatchSize()
@@ -70,7 +69,8 @@ struct ConversationBatches: Batches {
                 views.removeFirst(trees.count)
                 return batch
             } catch {
-                // An answer holds at least the first one, so that is the one that is too large. The others are not to suffer by it.
+                // An answer holds at least the first conversation, so that is the one that is too large. Leave it out
+                // and continue.
                 guard error == .answerTooLarge, let first = views.first else { throw error }
                 services.leftOut(1, example: first.conversation.id, of: "a list")
                 views.removeFirst()
@@ -79,22 +79,20 @@ struct ConversationBatches: Batches {
     }
 }
 
-/// A page of a list in which the place of an object never changes, so that the last one of a batch tells where the next begins.
+/// A page of a list in which an object never changes its place. The last object of a batch is the cursor of the next.
 struct CursorBatches<Item: Sendable>: Batches {
-    /// What is fetched at a time.
     struct Answer: Sendable {
         let items: [Item]
-        /// Whether they are fewer than were asked for, since a number of bytes was used up before.
+        /// True if a byte limit cut the answer short.
         let isCut: Bool
-        /// See ``ListPage``.
         let total: Int
         let nextFrom: String?
     }
-    /// The objects after one, or the first; so many, or fewer.
+    /// Fetches at most `count` objects after `last`, or from the beginning.
     typealias Fetch = @Sendable (_ last: Item?, _ count: Int) async throws(Failure) -> Answer
 
     private let fetch: Fetch
-    /// Fetched, and not handed out.
+    /// The objects that were fetched and not returned.
     private var items: [Item] = []
     private var last: Item?
     private var left: Int
@@ -105,7 +103,7 @@ struct CursorBatches<Item: Sendable>: Batches {
         left = pageSize
     }
 
-    /// A page whose first batch has been fetched, which tells what there is on the list.
+    /// Returns a page whose first batch has been fetched, which includes the list's total.
     static func page(size: Int, fetch: @escaping Fetch) async throws(Failure) -> ListPage<Self> {
         var page = Self(pageSize: size, fetch: fetch)
         let answer = try await page.fetchMore()

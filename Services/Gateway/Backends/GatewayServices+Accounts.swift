@@ -7,7 +7,7 @@ import StrataModel
 import SwiftProtobuf
 
 extension GatewayServices {
-    /// - Returns: the new session token, and the user's identity unless the service is of a version that does not send it.
+    /// - Returns: the new session token, and the user's identity unless an older version of the service omits it.
     func signIn(app: AppID, identityToken: String, trace: TraceID) async throws(Failure) -> (token: String, identity: Identity?) {
         let request = ProtoSignInRequest.with {
             $0.appID = Data(app)
@@ -17,14 +17,14 @@ extension GatewayServices {
         return (answer.sessionToken, answer.hasIdentity ? Identity(answer.identity) : nil)
     }
 
-    /// Ends a session; an unknown one too.
+    /// Ends a session. An unknown session counts as ended.
     func endSession(tokenDigest: [UInt8], trace: TraceID) async throws(Failure) {
         _ = try await conversations.call(
             ConversationsAPI.endSession, with: .with { $0.tokenDigest = Data(tokenDigest) }, deadline: .now + .seconds(5), trace: trace)
     }
 
-    /// Asks about any number of sessions, in batches.
-    /// - Returns: those that are not valid any more. A batch that could not be asked about names none.
+    /// Checks any number of sessions, in batches.
+    /// - Returns: the sessions that are no longer valid. A batch whose call fails contributes none.
     func endedSessions(among digests: Set<[UInt8]>) async -> Set<[UInt8]> {
         var ended: Set<[UInt8]> = []
         for batch in Array(digests).batches(of: ConversationsAPI.maximumAccounts) {
@@ -35,8 +35,8 @@ extension GatewayServices {
         return ended
     }
 
-    /// A user that the app has heard of.
-    /// - Throws: `not_found` for all others.
+    /// Returns the key if the user is known to the app.
+    /// - Throws: `not_found` for an unknown user.
     func knownUser(_ key: UserKey, trace: TraceID) async throws(Failure) -> UserKey {
         let request = ProtoFindUserRequest.with {
             $0.appID = Data(key.app)
@@ -46,7 +46,7 @@ extension GatewayServices {
         return key
     }
 
-    /// In the order asked for; users never heard of get a minimal identity.
+    /// Returns identities in the requested order. Unknown users get a minimal identity.
     func identities(_ users: [UserID], for call: Call) async throws(Failure) -> [Identity] {
         let request = ProtoIdentitiesRequest.with {
             $0.appID = call.appData
@@ -59,7 +59,7 @@ extension GatewayServices {
             .identities.map { Identity($0) }
     }
 
-    /// All users whose presence the user may hear of.
+    /// Returns all users whose presence the user may be sent.
     func followed(_ call: Call) async throws(Failure) -> [UserID] {
         let request = ProtoFollowedRequest.with {
             $0.appID = call.appData

@@ -4,10 +4,11 @@ import FanOut
 import StrataModel
 import StrataWire
 
-/// What REST and sockets have in common: a checked body becomes calls.
+/// Actions that REST and sockets share. They turn a checked body into service calls.
 extension GatewayServices {
-    /// The caller is always among the participants. An id is given where the client sent none, so that a call can be repeated when its answer is lost:
-    /// that such an id is in use can only mean that the first call did its work.
+    /// Creates a conversation. The caller is always among the participants. If the client sent no id, the gateway
+    /// chooses one, so that the call can be retried when its answer is lost. If that id is in use, the first call must
+    /// have succeeded.
     func create(_ body: CreateConversationBody, for call: Call) async throws(Failure) -> Creation {
         var participants = Set(body.participants)
         participants.insert(call.key.user)
@@ -24,10 +25,11 @@ extension GatewayServices {
         }
     }
 
-    /// Sends a message; its sender is not typing any more.
+    /// Sends a message and ends its sender's typing signal.
     ///
-    /// Only the presence service knows whether they were: they may type at a socket of another gateway, and those who see it may be at a third. It is told
-    /// of every message, and the sender does not wait for that.
+    /// Only the presence service knows whether the sender is typing: the sender may type at a socket of another
+    /// gateway, and viewers may be connected to a third. So the service is called for every message; the sender does
+    /// not wait for that call.
     func send(
         _ body: SendMessageBody, to conversation: ConversationID, for call: Call
     ) async throws(Failure) -> (message: Message, place: ChangePlace) {
@@ -48,10 +50,11 @@ extension GatewayServices {
         }
     }
 
-    /// - Returns: nowhere for a patch of no operations, which is no change.
+    /// Applies a patch to a conversation.
+    /// - Returns: `.nowhere` for a patch without operations, which is no change.
     func patch(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> ChangePlace {
         if patch.isEmpty {
-            // There is nothing to do, but the answer must not tell the caller whether a conversation exists.
+            // An empty patch changes nothing, but its answer must not reveal whether a conversation exists.
             let view = try await conversation(id, for: call)
             guard view.isParticipant else { throw .accessDenied("You are not a participant of this conversation any more.") }
             return .nowhere

@@ -5,14 +5,13 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// Blocks between users.
 extension GatewayServices {
-    /// A page of the users whom the user has blocked, in the order of their ids.
+    /// Returns a page of the users that the user has blocked, ordered by id.
     func blocks(pageSize: Int, from: UserID?, for call: Call) async throws(Failure) -> ListPage<[BasicIdentity]> {
         let request = ProtoListBlocksRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
-            // Another one tells that there is another page.
+            // Request one more to learn whether there is another page.
             $0.pageSize = Int32(clamping: pageSize + 1)
             if let from { $0.fromUserID = from.rawValue }
         }
@@ -23,7 +22,7 @@ extension GatewayServices {
         return ListPage(objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.userID.layerID : nil)
     }
 
-    /// - Parameter createsUser: the user need not have been heard of.
+    /// - Parameter createsUser: true if the user may be unknown to the app.
     func changeBlocks(_ operations: [BlockListOperation], createsUser: Bool = false, for call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoChangeBlocksRequest.with {
             $0.appID = call.appData
@@ -36,7 +35,8 @@ extension GatewayServices {
                 BlocksAPI.change, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
-    /// All users with whom the user has a block, read in pages. A change between two pages is in the user's own log behind `position`.
+    /// Returns all users who have a block with the user in either direction, read in pages. The user's own log contains
+    /// changes between two pages, after `position`.
     /// - Parameter position: a position of the user's own log that was read before.
     func blockedUsers(since position: Position, for call: Call) async throws(Failure) -> BlockedUsers {
         var (blocked, blockedBy): (Set<UserID>, Set<UserID>) = ([], [])

@@ -6,10 +6,12 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// The conversations service knows all of a conversation but its metadata tree; here the two are put together.
+/// Composition of conversations. The conversations service knows everything about a conversation except its metadata
+/// tree, which the metadata service provides.
 extension GatewayServices {
-    /// Fills in the trees that are not loaded. A value composed of two sources has the lower position of the two (docs/architecture.md §6). What was
-    /// written between the two reads is read once more, so that the two belong together.
+    /// Fills in missing metadata trees. A value composed of two sources has the lower of their positions
+    /// (docs/architecture.md §6). If one source was written between the two reads, it is read again, so that both are
+    /// consistent.
     func completed(_ views: [ConversationView], for call: Call) async throws(Failure) -> [ConversationView] {
         let lacking = views.indices.filter { views[$0].conversation.metadata == nil }
         guard !lacking.isEmpty else { return views }
@@ -35,15 +37,15 @@ extension GatewayServices {
         return views
     }
 
-    /// Whether the tree, though read later than the conversation, is what it was then. The log tells, at the price of what has happened in between, and most of
-    /// that is no patch: the tree itself may be a megabyte.
+    /// True if the tree, although it was read later than the conversation, has not changed in between. The log shows
+    /// this at the cost of the changes in between, few of which are patches. The tree itself can be a megabyte.
     private func isSame(_ tree: PlacedTree, at view: ConversationView, for call: Call) async -> Bool {
         let (id, position) = (view.conversation.id, view.conversation.position)
         guard let page = try? await readChanges(of: id, after: position, users: [], answers: call.answers) else { return false }
         for change in page.changes {
             if change.position > tree.position { return true }
             if case .metadataChanged = change.content { return false }
-            // It may be another conversation that has the id now.
+            // The id may belong to another conversation now.
             if case .conversationDeleted = change.content { return false }
         }
         return page.changes.last.map { $0.position >= tree.position } ?? false
@@ -57,14 +59,15 @@ extension GatewayServices {
         return trees
     }
 
-    /// The trees of as many of these, from the first on, as one answer should hold.
+    /// Returns the trees of as many conversations as fit into one answer, from the first on.
     func someTrees(of ids: some Collection<ConversationID>, for call: Call) async throws(Failure) -> [PlacedTree] {
         let request = ProtoTreesRequest.with {
             $0.appID = call.appData
             $0.items = ids.map { id in
                 .with {
                     $0.conversationID = Data(id)
-                    // Also for a participant: they may have been removed in between, and must not see what was set after that.
+                    // The user is named even for a participant, who may have been removed in between and must not see
+                    // later values.
                     if !call.key.user.isAppServer { $0.formerUserID = call.user }
                 }
             }
@@ -77,15 +80,18 @@ extension GatewayServices {
         return answer.items.map { (MetadataTree($0.tree), Position($0.position)) }
     }
 
-    /// The conversation has changed between the two reads. A client that was given a newer tree than its position says would be told again what led
-    /// there, and an old operation may not fit: a leaf has become a subtree. The two belong together if they have one position, or if the tree is
-    /// the same before and after the conversation was read. In a conversation that never rests the last pair is as good as any.
+    /// Returns a conversation and a tree that belong together, after the conversation changed between the two reads.
+    /// With a tree newer than its position, a client would be sent older operations again. Such an operation may not
+    /// fit, for example because a leaf has become a subtree.
+    ///
+    /// The two belong together if they have the same position, or if the tree is the same before and after the
+    /// conversation was read. In a conversation that keeps changing, the last pair is returned.
     private func consistent(_ view: ConversationView, with tree: PlacedTree, for call: Call) async -> ConversationView {
         var (view, tree) = (view, tree)
         for _ in 0..<Self.compositionAttempts {
             do throws(Failure) {
                 var again = try await bareConversation(view.conversation.id, for: call)
-                // The packets after this user's position tell that the user left.
+                // The packets after this user's position include the user's removal.
                 guard again.isParticipant else { return view }
                 if again.conversation.position != tree.position {
                     let newer = try await trees(of: [view.conversation.id], for: call)[0]
@@ -107,7 +113,8 @@ extension GatewayServices {
 
     private static var compositionAttempts: Int { 4 }
 
-    /// A conflict names the conversation that exists already: its tree, too, is filled in. Without it the refusal still stands.
+    /// Returns the failure with the metadata tree of the existing conversation that a conflict names. If the tree
+    /// cannot be fetched, the failure of that call is returned.
     func completed(_ failure: Failure, for call: Call) async -> Failure {
         guard case .conversation(let view) = failure.detail else { return failure }
         var failure = failure

@@ -5,10 +5,11 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Rich content: what it is and who may see it is kept by the conversations service, its bytes by the gateways (docs/conformance.md §8).
+/// Rich content. The conversations service keeps its type, size and access rights; the gateways keep its bytes
+/// (docs/conformance.md §8).
 extension GatewayServices {
-    /// Notes that the caller is about to upload so many bytes.
-    /// - Parameter conversation: for which the app's own server uploads them; nil: a user does.
+    /// Records that the caller is about to upload content.
+    /// - Parameter conversation: the conversation for which the app's own server uploads; nil for a user's upload.
     func createContent(_ upload: ContentTokens.Upload, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) {
         let request = ProtoCreateContentRequest.with {
             $0.appID = call.appData
@@ -21,15 +22,16 @@ extension GatewayServices {
         _ = try await conversations.call(AccountAPI.createContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 
-    /// All of its bytes are stored.
-    /// - Throws: `not_found` if no upload is expected any more: the bytes are to be removed again.
+    /// Records that all bytes are stored.
+    /// - Throws: `not_found` if the upload is no longer expected. The caller must remove the bytes.
     func finishContent(_ id: ContentID, trace: TraceID) async throws(Failure) {
         let request = ProtoFinishContentRequest.with { $0.contentID = Data(id) }
         _ = try await conversations.call(AccountAPI.finishContent, with: request, deadline: .now + .seconds(10), trace: trace)
     }
 
-    /// - Parameter conversation: of which the app's own server asks for it; nil: a user asks.
-    /// - Throws: `not_found` for those who may not see it, too.
+    /// Returns the size of content and whether it has been uploaded.
+    /// - Parameter conversation: the conversation about which the app's own server asks; nil for a user's request.
+    /// - Throws: `not_found`, also if the caller may not see the content.
     func content(_ id: ContentID, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) -> (size: Int, isUploaded: Bool) {
         let request = ProtoGetContentRequest.with {
             $0.appID = call.appData
@@ -42,8 +44,8 @@ extension GatewayServices {
         return (Int(clamping: answer.size), answer.isUploaded)
     }
 
-    /// Takes what has been in no message for so long out of reach.
-    /// - Returns: what is out of reach, and still has to be removed and forgotten.
+    /// Makes content inaccessible that has been in no message for `age`.
+    /// - Returns: inaccessible content whose bytes and record still have to be removed.
     func sweepContents(age: Duration, limit: Int) async throws(Failure) -> [ContentID] {
         let request = ProtoSweepContentsRequest.with {
             $0.age = age.components.seconds
@@ -53,7 +55,7 @@ extension GatewayServices {
         return try Self.converted { try answer.doomed.map { try ContentID(contract: $0) } }
     }
 
-    /// Their bytes are gone.
+    /// Removes the records of content whose bytes have been removed.
     func forgetContents(_ ids: [ContentID]) async throws(Failure) {
         let request = ProtoForgetContentsRequest.with { $0.contentIds = ids.map { Data($0) } }
         _ = try await conversations.call(AccountAPI.forgetContents, with: request, deadline: .now + .seconds(30), trace: .random())

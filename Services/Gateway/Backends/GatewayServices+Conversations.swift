@@ -9,7 +9,7 @@ import SwiftProtobuf
 extension GatewayServices {
     struct Creation: Sendable {
         let view: ConversationView
-        /// False: the distinct match.
+        /// False if an existing distinct conversation was found.
         let isNew: Bool
         let place: ChangePlace
     }
@@ -33,7 +33,7 @@ extension GatewayServices {
             let answer = try await conversations.call(
                 ConversationsAPI.createConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
                 answers: call.answers)
-            // One that was there already may be large, and can be asked for again.
+            // An existing conversation may be large, and the client can request it again.
             if !answer.created { call.mayBeRefused() }
             return Creation(
                 view: try await completed([Self.converted { try ConversationView(answer.view) }], for: call)[0], isNew: answer.created,
@@ -48,7 +48,7 @@ extension GatewayServices {
         try await completed([bareConversation(id, for: call)], for: call)[0]
     }
 
-    /// Without its metadata.
+    /// Returns a conversation without its metadata.
     func bareConversation(_ id: ConversationID, for call: Call) async throws(Failure) -> ConversationView {
         let request = ProtoGetConversationRequest.with {
             $0.appID = call.appData
@@ -60,8 +60,9 @@ extension GatewayServices {
         return try Self.converted { try ConversationView(view) }
     }
 
-    /// As many of these conversations, from the first on, as one answer should hold, without their metadata; what the user does not see is left out.
-    /// - Returns: also how many of the ids the answer covers, at least one.
+    /// Returns as many of these conversations as fit into one answer, from the first on, without their metadata.
+    /// Conversations that are not visible to the user are left out.
+    /// - Returns: the conversations, and the number of ids that the answer covers, at least one.
     func bareConversations(_ ids: [ConversationID], for call: Call) async throws(Failure) -> (views: [ConversationView], covered: Int) {
         let request = ProtoGetConversationsRequest.with {
             $0.appID = call.appData
@@ -78,7 +79,6 @@ extension GatewayServices {
         }
     }
 
-    /// A page of the user's list.
     func conversations(
         orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, for call: Call
     ) async throws(Failure) -> ListPage<ConversationBatches> {
@@ -100,7 +100,8 @@ extension GatewayServices {
             nextFrom: try Self.nextFrom(answer.end, ConversationID.self))
     }
 
-    /// Participants or both kinds of operation go to the conversations service, metadata alone to its own.
+    /// Patches a conversation. A patch of metadata only is sent to the metadata service, any other to the conversations
+    /// service.
     func patchConversation(
         _ id: ConversationID, participants: [ProtoParticipantOperation], metadata operations: [MetadataOperation], for call: Call
     ) async throws(Failure) -> ChangePlace {
@@ -130,7 +131,8 @@ extension GatewayServices {
         return ChangePlace(answer.place)
     }
 
-    /// - Parameter upTo: with ``DeletionMode/myDevices``, the last change whose message goes; nil: everything goes.
+    /// - Parameter upTo: with ``DeletionMode/myDevices``, the last change whose message is deleted; nil deletes
+    ///   everything.
     func deleteConversation(
         _ id: ConversationID, mode: DeletionMode, leave: Bool, upTo: Position? = nil, for call: Call
     ) async throws(Failure) -> ChangePlace {
@@ -149,7 +151,7 @@ extension GatewayServices {
                 answers: call.answers))
     }
 
-    /// - Returns: also up to where all is read; nil if the service does not say it.
+    /// - Returns: the log position, and the position up to which all is read; nil if the service does not name it.
     func markAllRead(
         _ id: ConversationID, upTo: Position?, for call: Call
     ) async throws(Failure) -> (place: ChangePlace, readUpTo: Position?) {

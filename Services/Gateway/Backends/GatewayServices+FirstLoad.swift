@@ -7,7 +7,8 @@ import StrataWire
 import SwiftProtobuf
 
 extension GatewayServices {
-    /// A page of the user's list together with messages of each conversation. It has no more than fit into one answer.
+    /// Returns a page of the user's list with messages of each conversation. The page holds at most as many as fit into
+    /// one answer.
     func loadConversations(
         orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, messages: LoadedMessages, for call: Call
     ) async throws(Failure) -> ListPage<LoadedBatches> {
@@ -29,10 +30,10 @@ extension GatewayServices {
     }
 }
 
-/// A page of conversations with messages, to which their trees are added.
+/// A page of conversations with messages. Their metadata trees are fetched in batches.
 struct LoadedBatches: Batches {
     private var conversations: ConversationBatches
-    /// Those that are not handed out.
+    /// The conversations that have not been returned.
     private var loaded: [ConversationID: LoadedConversation]
 
     init(_ loaded: [LoadedConversation], from services: GatewayServices, for call: GatewayServices.Call) {
@@ -42,7 +43,7 @@ struct LoadedBatches: Batches {
 
     var isFinished: Bool { conversations.isFinished }
 
-    /// The messages wait here until the trees of their conversations have come.
+    /// The estimated bytes of messages that are held until the trees of their conversations arrive.
     var heldBytes: Int {
         loaded.values.reduce(0) { sum, whole in
             whole.messages.reduce(sum) { sum, message in
@@ -55,8 +56,9 @@ struct LoadedBatches: Batches {
         guard let views = try await conversations.next() else { return nil }
         return views.compactMap { view in
             guard var whole = loaded.removeValue(forKey: view.conversation.id) else { return nil }
-            // A conversation whose tree has changed was read once more for that. Its last message and its counts stay those of the moment of its messages: what
-            // has happened to them since is told by packets, whatever the conversation's position.
+            // A conversation is read again if its tree has changed. Its last message and its counts stay as of the time
+            // when its messages were read; packets announce later changes of them, whatever the conversation's
+            // position.
             whole.view.conversation = view.conversation
             return whole
         }

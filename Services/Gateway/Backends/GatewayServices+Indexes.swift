@@ -7,7 +7,8 @@ import StrataWire
 import SwiftProtobuf
 
 extension GatewayServices {
-    /// A page of the conversations on the user's list that match a condition, as the user sees them; for the app's own server, of all that the app has.
+    /// Returns a page of the conversations that match a condition, as visible to the user. It searches the user's list;
+    /// for the app's own server, all conversations of the app.
     func conversations(
         matching condition: MetadataCondition, pageSize: Int, from: ConversationID?, for call: Call
     ) async throws(Failure) -> ListPage<ConversationBatches> {
@@ -15,8 +16,8 @@ extension GatewayServices {
         return ListPage(objects: ConversationBatches([], later: found.ids, from: self, for: call), total: found.total, nextFrom: found.nextFrom)
     }
 
-    /// The ids of a page of conversations that match a condition.
-    /// - Parameter user: whose list it is; empty: all conversations of the app.
+    /// Returns the ids of a page of conversations that match a condition.
+    /// - Parameter user: the user whose list is searched. An empty text searches all conversations of the app.
     func find(
         _ condition: MetadataCondition, user: String, pageSize: Int, from: ConversationID?, for call: Call
     ) async throws(Failure) -> (ids: [ConversationID], total: Int?, nextFrom: String?) {
@@ -33,15 +34,14 @@ extension GatewayServices {
         return (ids, answer.hasTotal ? Int(answer.total) : nil, try Self.nextFrom(answer.end, ConversationID.self))
     }
 
-    /// All key paths that an app has named.
     func indexes(of app: AppID, trace: TraceID) async throws(Failure) -> [MetadataIndex] {
         let answer = try await conversations.call(
             IndexAPI.list, with: .with { $0.appID = Data(app) }, deadline: .now + .seconds(10), trace: trace)
         return answer.indexes.map { MetadataIndex($0) }
     }
 
-    /// Names a key path.
-    /// - Returns: also whether it was not named before.
+    /// Adds an index on a key path.
+    /// - Returns: the index, and false for `isNew` if it existed before.
     func addIndex(_ path: MetadataPath, to app: AppID, trace: TraceID) async throws(Failure) -> (index: MetadataIndex, isNew: Bool) {
         let request = ProtoAddIndexRequest.with {
             $0.appID = Data(app)
@@ -51,7 +51,6 @@ extension GatewayServices {
         return (MetadataIndex(answer.index), answer.isNew)
     }
 
-    /// Takes a key path back.
     func removeIndex(_ path: MetadataPath, from app: AppID, trace: TraceID) async throws(Failure) {
         let request = ProtoRemoveIndexRequest.with {
             $0.appID = Data(app)

@@ -24,7 +24,7 @@ extension GatewayServices {
         return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
     }
 
-    /// - Parameter conversation: in which the message has to lie; nil: any.
+    /// - Parameter conversation: the conversation that must contain the message; nil for any.
     func message(_ id: MessageID, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) -> StrataModel.Message {
         let request = ProtoGetMessageRequest.with {
             $0.appID = call.appData
@@ -37,7 +37,6 @@ extension GatewayServices {
         return try Self.converted { try StrataModel.Message(answer) }
     }
 
-    /// A page of a conversation's messages.
     func messages(
         in conversation: ConversationID, pageSize: Int, from: MessageID?, for call: Call
     ) async throws(Failure) -> ListPage<CursorBatches<StrataModel.Message>> {
@@ -65,7 +64,7 @@ extension GatewayServices {
             nextFrom: try Self.nextFrom(answer.end, MessageID.self))
     }
 
-    /// - Parameter conversation: in which the message has to lie; nil: any.
+    /// - Parameter conversation: the conversation that must contain the message; nil for any.
     func deleteMessage(
         _ id: MessageID, in conversation: ConversationID? = nil, mode: DeletionMode, for call: Call
     ) async throws(Failure) -> ChangePlace {

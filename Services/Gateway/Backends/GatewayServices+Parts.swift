@@ -5,12 +5,12 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// What a client calls a part of a message: by its id, or, in version 2.0, by where it stands.
+/// A client's reference to a part of a message: by its id or, in version 2.0, by its index.
 enum PartReference: Hashable, Sendable {
     case id(UUID)
     case index(Int)
 
-    /// Reads both forms, whichever the version (docs/conformance.md §15).
+    /// Reads both forms in any version (docs/conformance.md §15).
     init?(_ text: some StringProtocol) {
         if let id = UUID(uuidString: String(text)) {
             self = .id(id)
@@ -21,7 +21,6 @@ enum PartReference: Hashable, Sendable {
         }
     }
 
-    /// Where it stands in `parts`.
     func place(in parts: [MessagePart]) -> Int? {
         switch self {
         case .id(let id): parts.firstIndex { $0.id == id }
@@ -39,9 +38,8 @@ enum PartReference: Hashable, Sendable {
     }
 }
 
-/// Changing the parts of a message that was sent (docs/conformance.md §6.7).
+/// Editing the parts of a sent message (docs/conformance.md §6.7).
 extension GatewayServices {
-    /// What is to be done to a message's parts.
     enum PartsEdit: Sendable {
         case add(MessagePart)
         case replace(PartReference, by: MessagePart)
@@ -50,14 +48,14 @@ extension GatewayServices {
     }
 
     struct EditedParts: Sendable {
-        /// As it is then; nil where a removal was repeated, which shows nothing.
+        /// The message after the edit; nil if a removal was repeated.
         let message: StrataModel.Message?
-        /// Where the part stands that was added or replaced.
+        /// The index of the added or replaced part.
         let index: Int
         let place: ChangePlace
     }
 
-    /// - Parameter conversation: in which the message has to lie; nil: any.
+    /// - Parameter conversation: the conversation that must contain the message; nil for any.
     func edit(
         _ edit: PartsEdit, of message: MessageID, in conversation: ConversationID? = nil, for call: Call
     ) async throws(Failure) -> EditedParts {

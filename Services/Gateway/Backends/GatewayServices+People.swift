@@ -6,16 +6,16 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// Following, announcements and devices: what belongs to a user and to no conversation.
+/// Following, announcements and devices, which belong to a user and to no conversation.
 extension GatewayServices {
     // MARK: Following
 
-    /// A page of the identities the user follows, newest first.
+    /// Returns a page of the identities that the user follows, the newest first.
     func followed(pageSize: Int, from: UserID?, for call: Call) async throws(Failure) -> ListPage<[Identity]> {
         let request = ProtoListFollowedRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
-            // Another one tells that there is another page.
+            // Request one more to learn whether there is another page.
             $0.pageSize = Int32(clamping: pageSize + 1)
             if let from { $0.fromUserID = from.rawValue }
         }

@@ -6,7 +6,7 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Typing and presence. All of it may be dropped under pressure, so deadlines are short.
+/// Typing and presence. Both may be dropped under pressure, so deadlines are short.
 extension GatewayServices {
     func typing(_ action: TypingAction, by user: UserKey, in conversation: ConversationID) async throws(Failure) {
         let request = ProtoTypingRequest.with {
@@ -28,11 +28,13 @@ extension GatewayServices {
         renewalPeriod.told(milliseconds: answer.renewAfterMs)
     }
 
-    /// What one call names at most. Less than the service takes, lest Redis's answer to one of them take longer than the service waits for it.
+    /// The maximum number of items in one call. It is below the service's limit, so that Redis answers within the
+    /// service's timeout.
     private static let presenceBatch = min(1000, PresenceAPI.maximumItems)
 
-    /// Renews leases, one batch after the other. A batch that fails is tried again in the next period; the others are renewed all the same.
-    /// - Returns: connections whose lease was forgotten.
+    /// Renews leases in sequential batches. A failed batch does not affect the others and is retried in the next
+    /// period.
+    /// - Returns: the connections whose lease the service no longer has.
     func renewPresence(_ leases: [(key: UserKey, connection: UInt64)]) async -> Set<UInt64> {
         var forgotten: Set<UInt64> = []
         for batch in leases.batches(of: Self.presenceBatch) {
@@ -51,7 +53,7 @@ extension GatewayServices {
             trace: .random())
     }
 
-    /// - Parameter users: any number of them, asked for in batches.
+    /// - Parameter users: any number of users, requested in batches.
     func presences(of users: [UserID], since: Timestamp? = nil, for call: Call) async throws(Failure) -> [PresencePublication] {
         var found: [PresencePublication] = []
         for batch in users.batches(of: Self.presenceBatch) {

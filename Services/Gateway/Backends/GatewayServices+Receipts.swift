@@ -5,8 +5,8 @@ import StrataModel
 import SwiftProtobuf
 
 extension GatewayServices {
-    /// Gives receipts of several messages of one conversation, each named once.
-    /// - Returns: those that the user does not see there, and where the others are told.
+    /// Records receipts of several messages of one conversation, each named once.
+    /// - Returns: the messages that are not visible to the user there, and the log position of the other receipts.
     func giveReceipts(
         _ messages: [MessageID], in conversation: ConversationID, kind: ReceiptKind, for call: Call
     ) async throws(Failure) -> (ignored: [MessageID], place: ChangePlace) {

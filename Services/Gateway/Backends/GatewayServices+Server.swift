@@ -6,9 +6,9 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// What an app's own server does in its own name, for no user.
+/// Actions of an app's own server in its own name, for no user.
 extension GatewayServices {
-    /// Creates a conversation, or finds the distinct one. The creation of an id that is in use is taken for a repetition.
+    /// Creates a conversation, or finds the distinct one. A creation with an id in use counts as a repetition.
     func createByServer(_ body: CreateConversationBody, for call: Call) async throws(Failure) -> Creation {
         guard body.participants.count <= settings.objects.participants else {
             throw .invalid("participants", reason: "names more than \(settings.objects.participants) users")
@@ -23,8 +23,9 @@ extension GatewayServices {
         }
     }
 
-    /// Sends a message; its sender is not typing any more. A message of the same conversation that has the id is taken for a repetition.
-    /// - Parameter id: chosen where the server did not say one.
+    /// Sends a message and ends its sender's typing signal. A message with this id in the same conversation counts as a
+    /// repetition.
+    /// - Parameter id: the server's id, or one that the gateway chose.
     func sendByServer(
         _ body: ServerMessageBody, as id: MessageID, to conversation: ConversationID, for call: Call
     ) async throws(Failure) -> (message: StrataModel.Message, place: ChangePlace) {
@@ -38,13 +39,12 @@ extension GatewayServices {
             return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
         } catch {
             guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }
-            // Where it lies elsewhere, it is none of this request's business.
+            // A message of another conversation must not be disclosed.
             guard message.conversationID == conversation else { throw Failure(.idInUse, error.message) }
             return (message, ChangePlace(position: message.position))
         }
     }
 
-    /// Has a message sent later.
     func schedule(
         _ body: ServerMessageBody, _ schedule: ServerMessageBody.Schedule, as id: MessageID, to conversation: ConversationID, for call: Call
     ) async throws(Failure) {
@@ -74,7 +74,8 @@ extension GatewayServices {
         }
     }
 
-    /// - Returns: nowhere for a patch of no operations, which is no change.
+    /// Applies a patch to a conversation.
+    /// - Returns: `.nowhere` for a patch without operations, which is no change.
     func patchByServer(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> ChangePlace {
         if patch.isEmpty {
             _ = try await bareConversation(id, for: call)
@@ -83,7 +84,7 @@ extension GatewayServices {
         return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
     }
 
-    /// Deletes a conversation for all; one that is deleted already stays so.
+    /// Deletes a conversation for all participants. A deleted conversation counts as success.
     func deleteByServer(_ id: ConversationID, for call: Call) async throws(Failure) -> ChangePlace {
         do throws(Failure) {
             return try await deleteConversation(id, mode: .allParticipants, leave: false, for: call)

@@ -78,8 +78,8 @@ extension GatewayServices {
 }
 
 extension GatewayServices: ChangeSource {
-    /// How many changes one call of a repair reads, and how many bytes: sockets are handed one page after the other, and one that reads must not be taken for one
-    /// that does not because a page is more than may wait for it.
+    /// The maximum number of changes and bytes in one call of a repair. Each page is handed to sockets whole. A larger
+    /// page would exceed the backlog limit of a socket whose client does read.
     private static var repairPage: Int32 { 256 }
     private static var repairBytes: Int64 { 256 << 10 }
 
@@ -95,7 +95,7 @@ extension GatewayServices: ChangeSource {
         loop.makeFutureWithTask { [self] in try await userChanges(of: user, after: position) }
     }
 
-    /// - Parameter answers: counts the answer, if a request needs it; nil: a repair does.
+    /// - Parameter answers: counts the answer for a request; nil for a repair.
     func readChanges(
         of conversation: ConversationID, after position: Position, users: [UserID], answers: (any CallAnswers)?
     ) async throws(Failure) -> ChangePage {

@@ -7,9 +7,8 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// Users as an app's own server manages them.
 extension GatewayServices {
-    /// How long an app's own server waits at most.
+    /// The default time limit of a call.
     private static let patience = Duration.seconds(10)
 
     private func ask<Request, Response>(
@@ -20,7 +19,7 @@ extension GatewayServices {
         return try await conversations.call(endpoint, with: request, deadline: .now + patience, trace: trace)
     }
 
-    /// Asks for a change, which is carried out once if it has a name.
+    /// Requests a change, which is applied once if it has an idempotency key.
     private func change<Request: ChangeRequest, Response>(
         _ endpoint: Endpoint<Request, Response>, as mutation: Mutation?, _ trace: TraceID, within patience: Duration = patience,
         _ fill: (inout Request) -> Void
@@ -32,8 +31,8 @@ extension GatewayServices {
 
     // MARK: Identities
 
-    /// What the app knows of a user, and whether the user is suspended.
-    /// - Throws: `not_found` for a user that the app has not heard of.
+    /// Returns the app's identity of a user, and whether the user is suspended.
+    /// - Throws: `not_found` for a user that is unknown to the app.
     func user(_ key: UserKey, trace: TraceID) async throws(Failure) -> (identity: Identity, isSuspended: Bool) {
         let answer = try await ask(ServerAPI.findUser, trace) {
             $0.appID = Data(key.app)
@@ -66,12 +65,12 @@ extension GatewayServices {
         sessions.forget(key)
     }
 
-    /// A page of a user's sessions, the newest first.
+    /// Returns a page of a user's sessions, the newest first.
     func userSessions(of key: UserKey, pageSize: Int, from: UUID?, trace: TraceID) async throws(Failure) -> ListPage<[SessionSummary]> {
         let answer = try await ask(UsersAPI.listSessions, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
-            // Another one tells that there is another page.
+            // Request one more to learn whether there is another page.
             $0.pageSize = Int32(clamping: pageSize + 1)
             if let from { $0.fromID = Data(uuid: from) }
         }
@@ -81,7 +80,7 @@ extension GatewayServices {
     }
 
     /// Ends one session of a user, or all.
-    /// - Returns: whether there were any, of all; whether there was the one.
+    /// - Returns: true if at least one session was ended.
     @discardableResult
     func endSessions(of key: UserKey, session: UUID?, as mutation: Mutation?, trace: TraceID) async throws(Failure) -> Bool {
         let answer = try await change(UsersAPI.endSessions, as: mutation, trace) {
@@ -94,7 +93,7 @@ extension GatewayServices {
     }
 
     func patchApp(_ app: AppID, _ patch: AppPatch, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
-        // The sessions of a large app take a while.
+        // Updating all sessions of a large app takes long.
         _ = try await change(UsersAPI.patchApp, as: mutation, trace, within: .seconds(60)) {
             $0.appID = Data(app)
             if let value = patch.sessionTTL { $0.sessionTtl = value }
@@ -107,7 +106,7 @@ extension GatewayServices {
 
     // MARK: Announcements, notifications and badges
 
-    /// Sends an announcement; a repetition of the request changes nothing.
+    /// Sends an announcement. A repetition of the request changes nothing.
     func announce(
         _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, named mutation: Mutation?, trace: TraceID
     ) async throws(Failure) -> (sender: MessageSender, sentAt: Timestamp, parts: [MessagePart]) {
@@ -140,8 +139,8 @@ extension GatewayServices {
         }
     }
 
-    /// What a user has not read.
-    /// - Parameter count: what the app's own server counts; nil: as it is.
+    /// Returns the user's unread counts.
+    /// - Parameter count: the new external count of the app's own server; nil leaves it unchanged.
     func badge(of key: UserKey, setting count: Int64? = nil, as mutation: Mutation?, trace: TraceID) async throws(Failure) -> BadgeSummary {
         let answer = try await change(UsersAPI.badge, as: mutation, trace) {
             $0.appID = Data(key.app)

@@ -7,9 +7,8 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// What an app's own server wants to be told of.
 extension GatewayServices {
-    /// How long the webhooks service may take: it asks a receiver.
+    /// The time limit of a call. The webhooks service may call a receiver.
     private var patience: Duration { .seconds(12) }
 
     private func call<Request, Response>(
@@ -47,7 +46,7 @@ extension GatewayServices {
         return try Self.converted { try answer.webhooks.map { try Webhook($0) } }
     }
 
-    /// One, or what becomes of it.
+    /// Returns a webhook after applying the operation of `endpoint`.
     func webhook(
         _ id: WebhookID, of app: AppID, by endpoint: Endpoint<ProtoWebhookRequest, ProtoWebhook> = WebhooksAPI.get, trace: TraceID
     ) async throws(Failure) -> Webhook {
@@ -64,7 +63,6 @@ extension GatewayServices {
         return try Self.converted { try answer.deliveries.map { try WebhookDelivery($0) } }
     }
 
-    /// Sends an event once more.
     func redeliver(_ event: UUID, to id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) {
         _ = try await call(WebhooksAPI.redeliver, with: request(id, of: app, event: event), trace: trace)
     }

@@ -9,16 +9,17 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// The other services as the gateway sees them: calls in terms of Model, and objects composed of what two of them know.
+/// The gateway's clients for the other services. They translate calls into terms of the model and compose objects from
+/// the answers of two services.
 struct GatewayServices: Sendable {
     let conversations: RPCClient
     let metadata: RPCClient
     let presence: RPCClient
-    /// Nil: there is none.
+    /// The webhooks service; nil if the installation has none.
     let webhooks: RPCClient?
     let settings: GatewaySettings
     let renderer: Renderer
-    /// Nil: none is kept here.
+    /// Rich content; nil if this gateway stores none.
     let content: RichContent?
     let sessions: SessionDirectory
     let serverTokens: ServerTokenDirectory
@@ -48,21 +49,21 @@ struct GatewayServices: Sendable {
         serverTokens = ServerTokenDirectory(conversations: conversations)
     }
 
-    /// Who asks, for whom, until when: every call carries it.
+    /// The context of a service call: user, deadline, trace, origin and idempotency key.
     struct Call: Sendable {
         let key: UserKey
         var deadline: ContinuousClock.Instant
         var trace: TraceID
         var origin: Change.Origin?
-        /// The name of what is changed, if its client gave it one.
+        /// The idempotency key of the change, if its client gave one.
         var mutation: Mutation?
-        /// True if the app's own server asks, in its own name or on the user's behalf.
+        /// True if the call comes from the app's own server, in its own name or on the user's behalf.
         var isByServer = false
-        /// What counts the services' answers.
+        /// The counter of the bytes that services answer.
         var answers: (any CallAnswers)?
         private let budget: Duration
 
-        /// - Parameter budget: how long the client may wait. Stock clients give a request up after 15 s.
+        /// - Parameter budget: the time that the call may take. Stock clients give up a request after 15 s.
         init(
             _ key: UserKey, origin: Change.Origin? = nil, budget: Duration = .seconds(10), trace: TraceID = .random(),
             answers: (any CallAnswers)? = nil
@@ -74,17 +75,18 @@ struct GatewayServices: Sendable {
             deadline = .now + budget
             self.trace = trace
         }
-        /// The same with all of its time, for what is fetched while the client takes what came before it.
+        /// The call with its full time budget again, for objects that are fetched while the client reads earlier ones.
         var renewed: Call { Call(key, origin: origin, budget: budget, trace: trace, answers: answers) }
-        /// Its answer may be refused after all, however large: the change that it asked for was not made, or can be asked for again.
+        /// Makes the answer refusable if it is too large. Used when no change was made, or when the client can repeat
+        /// the request.
         func mayBeRefused() { (answers as? AnswerBudget.Lease)?.isRefusable = true }
         var appData: Data { Data(key.app) }
         var user: String { key.user.rawValue }
         var protoOrigin: ProtoOrigin? { origin.map { ProtoOrigin($0) } }
     }
 
-    /// Fetches a piece of a catch-up, which answers no request, when it is the user's turn.
-    /// - Parameter body: is given what its calls are to be counted by.
+    /// Fetches a piece of a catch-up when it is the user's turn. A catch-up answers no request.
+    /// - Parameter body: receives the counter for the answers to its calls.
     func inTurn<T: Sendable>(of user: UserKey, _ body: (any CallAnswers) async throws(Failure) -> T) async throws(Failure) -> T {
         let turn = try await longAnswers.turn(of: user, patience: nil)
         let account = LongAnswers.Account()
@@ -95,7 +97,7 @@ struct GatewayServices: Sendable {
         return try await body(account)
     }
 
-    /// Runs a conversion of an answer; a service that answers what it must not is our own fault, not the client's.
+    /// Runs a conversion of an answer. An invalid answer of a service is an internal error, not the client's.
     static func converted<T>(_ body: () throws -> T) throws(Failure) -> T {
         do {
             return try body()

@@ -3,9 +3,9 @@ import FanOut
 import StrataModel
 import Synchronization
 
-/// Names of users as they came by with messages and participants: what a typing signal shows of its sender.
+/// A cache of users' basic identities, filled from messages and participants. A typing signal shows its sender from it.
 final class IdentityCache: Sendable {
-    /// Entries kept at most; over it, everything is forgotten.
+    /// The maximum number of entries. When it is reached, the whole cache is cleared.
     static let capacity = 50_000
     private let identities = Mutex<[UserKey: BasicIdentity]>([:])
 
@@ -18,7 +18,7 @@ final class IdentityCache: Sendable {
         }
     }
 
-    /// Asks the conversations service, and remembers. Nil if it cannot be asked.
+    /// Fetches an identity from the conversations service and caches it. Returns nil if the call fails.
     func load(_ key: UserKey, through services: GatewayServices) async -> BasicIdentity? {
         guard let identity = try? await services.identities([key.user], for: GatewayServices.Call(key, budget: .seconds(2))).first else {
             return nil

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a `Range` header asks for (RFC 9110 §14): one range of bytes. Several, or another unit, may be answered with everything, and are.
+/// The range of bytes that a `Range` header requests (RFC 9110 §14). Several ranges or another unit are answered with
+/// everything, which the RFC allows.
 enum ByteRange: Hashable {
     case everything
     case part(Range<Int>)
-    /// Nothing of what was asked for exists.
+    /// The requested range contains no existing byte.
     case unsatisfiable
 
-    /// - Parameter size: how many bytes there are.
+    /// - Parameter size: the size of the content, in bytes.
     init(_ header: String?, size: Int) {
         guard let header, header.lowercased().hasPrefix("bytes=") else {
             self = .everything
@@ -31,7 +32,8 @@ enum ByteRange: Hashable {
         }
     }
 
-    /// Nil: no number. A number that is too large stands for the largest.
+    /// Returns a number, `.some(nil)` for an empty text, or nil for any other text. A number that is too large becomes
+    /// the largest.
     private static func number(_ text: Substring) -> Int?? {
         if text.isEmpty { return .some(nil) }
         guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else { return nil }

@@ -3,7 +3,8 @@ import CoreMetrics
 import Metrics
 import ServiceLifecycle
 
-/// Says in metrics how full the place for content is, so that an operator learns of it before uploads fail.
+/// A service that publishes the free space of the content store as metrics, so that an operator is warned before
+/// uploads fail.
 struct ContentRoomWatch: Service {
     let store: any ContentStore
 
@@ -18,7 +19,7 @@ struct ContentRoomWatch: Service {
         self.store = store
     }
 
-    /// Looks until the service stops. What cannot be found out is left as it was: uploads will say so.
+    /// Records the metrics until the service stops. A failed reading leaves them unchanged; uploads report such errors.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             repeat {

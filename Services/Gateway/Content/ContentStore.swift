@@ -2,64 +2,62 @@
 import NIOCore
 import StrataModel
 
-/// Where the bytes of rich content are kept (docs/conformance.md §8): files for now; an object store can take their place.
+/// A store for the bytes of rich content (docs/conformance.md §8). Content is stored in files; an object store can
+/// replace them.
 ///
-/// Content never changes once it is written. Each content has one upload at a time: a later one ends an earlier one, and the bytes of that are gone. So an upload
-/// URL that is used many times at once takes no more room than its quota counts.
+/// Content never changes once it is written. Each content has one upload at a time: a later upload cancels an earlier
+/// one and discards its bytes. So concurrent uploads to one URL stay within the room that its quota counts.
 protocol ContentStore: Sendable {
-    /// Keeps exactly `size` bytes, durably once this returns. After an error nothing of them is left.
+    /// Stores exactly `size` bytes, durably when it returns. After an error no bytes remain.
     /// - Parameters:
-    ///   - type: handed back when the content is read.
-    ///   - bytes: read as fast as they are stored, and not on once there are too many.
+    ///   - type: the MIME type, returned with the content.
+    ///   - bytes: the bytes, read as fast as they are stored, until they exceed `size`.
     func write<Bytes: AsyncSequence & Sendable>(
         _ id: ContentID, type: String, size: Int, from bytes: Bytes
     ) async throws(ContentStoreError) where Bytes.Element == ByteBuffer
 
-    /// - Returns: nil if there is no such content, or not all of it yet.
+    /// - Returns: nil if the content does not exist or is incomplete.
     func open(_ id: ContentID) async throws(ContentStoreError) -> (any ContentReader)?
 
-    /// Removes the content, if there is any. Readers that have it open go on reading.
+    /// Removes the content, if it exists. Readers that have opened it can continue.
     func remove(_ id: ContentID) async throws(ContentStoreError)
 
-    /// Removes what writers that died have left more than a day ago.
-    /// - Returns: how many there were.
+    /// Removes files that crashed writers left more than a day ago.
+    /// - Returns: the number of removed files.
     func removeLeftovers() async throws(ContentStoreError) -> Int
 
-    /// - Returns: how full the place is; nil if it has no known bounds.
+    /// - Returns: the capacity of the store; nil if it has no known limits.
     func room() async throws(ContentStoreError) -> ContentRoom?
 }
 
-/// How full the place is where content is kept.
+/// The capacity of a content store.
 struct ContentRoom: Equatable {
-    /// Bytes that may still be written.
     let freeBytes: Int
-    /// Bytes in all, those of whatever else is there included.
+    /// The total number of bytes, including those used by other data.
     let bytes: Int
-    /// Files that may still be made; nil if their number has no bound of its own.
+    /// The number of files that can still be created; nil if it is not limited.
     let freeFiles: Int?
-    /// Files in all.
+    /// The total number of files; nil if it is not limited.
     let files: Int?
 }
 
-/// Content that is there, whole. It is let go of when nothing refers to the reader any more.
+/// A reader of complete content. It is closed with its last reference.
 protocol ContentReader: Sendable {
     var type: String { get }
-    /// In bytes.
+    /// The size of the content, in bytes.
     var size: Int { get }
-    /// - Returns: between one byte and `count` bytes; none only at the end.
+    /// - Returns: between one byte and `count` bytes; an empty buffer only at the end.
     func read(at offset: Int, atMost count: Int) async throws(ContentStoreError) -> ByteBuffer
 }
 
-/// Why bytes could not be stored or read.
 enum ContentStoreError: Error, Hashable {
-    /// There were more or fewer bytes than announced.
+    /// The number of bytes differs from the announced size.
     case wrongLength
-    /// The bytes stopped coming.
+    /// The bytes ended with an error.
     case brokenOff
-    /// Another upload of the same content has begun.
     case superseded
-    /// There is no room; says which limit it is.
+    /// The store is full. The text names the exhausted limit.
     case full(String)
-    /// Anything else; says what was tried, and what came of it.
+    /// Any other failure. The text names the operation and its error.
     case failed(String)
 }

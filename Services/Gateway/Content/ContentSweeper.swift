@@ -5,9 +5,9 @@ import Metrics
 import ServiceLifecycle
 import StrataModel
 
-/// Removes the bytes of content that no message refers to, and what uploads have left that were cut off by a crash.
+/// A service that removes the bytes of unreferenced content, and files that crashed uploads left.
 ///
-/// Every gateway does it, at its own moments; that several do it at once does no harm.
+/// Every gateway runs it, at random times. Concurrent runs are harmless.
 struct ContentSweeper: Service {
     let services: GatewayServices
     let store: any ContentStore
@@ -17,7 +17,7 @@ struct ContentSweeper: Service {
     private let swept = Counter(label: "strata_gateway_contents_swept_total")
     private let failures = Counter(label: "strata_gateway_content_sweep_failures_total")
 
-    /// The longest pause; content that may be removed after less is looked for as often as that.
+    /// The maximum interval between sweeps. A shorter content age is the interval.
     private static let longestPause = Duration.seconds(3600)
     private static let leftoverPause = Duration.seconds(86_400)
     private static let batch = 500
@@ -29,7 +29,7 @@ struct ContentSweeper: Service {
         self.logger = logger
     }
 
-    /// Works until the service stops. Failures are logged, and tried again at the next turn.
+    /// Runs until the service stops. Failures are logged and retried in the next sweep.
     func run() async throws {
         let interval = min(age, Self.longestPause)
         await cancelWhenGracefulShutdown {
@@ -55,7 +55,7 @@ struct ContentSweeper: Service {
         }
     }
 
-    /// Removes all there is to remove. Its record goes last, so that nothing is forgotten whose bytes are still there.
+    /// Removes all unreferenced content. Records are removed after the bytes, so that no bytes remain without a record.
     func sweep() async throws(Failure) {
         while true {
             let doomed = try await services.sweepContents(age: age, limit: Self.batch)

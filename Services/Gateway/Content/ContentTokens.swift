@@ -4,20 +4,18 @@ import FoundationEssentials
 import ServiceKit
 import StrataModel
 
-/// The secret part of the URLs under which content is uploaded and downloaded without a session (docs/conformance.md §8).
+/// The secret tokens in URLs by which content is uploaded and downloaded without a session (docs/conformance.md §8).
 ///
-/// A token says what it permits, and until when, and carries a code that only holders of the cluster secret can make. So nothing is stored, any
-/// gateway takes the tokens of any other, and a client that has a token can do just what the token permits.
+/// A token names a permission and its expiry, and carries an authentication code made with the cluster secret. So no
+/// token is stored, any gateway accepts the tokens of any other, and a client can do only what its token permits.
 struct ContentTokens: Sendable {
-    /// What an upload token permits.
     struct Upload: Hashable {
         let id: ContentID
-        /// Exactly so many bytes.
+        /// The exact number of bytes.
         let size: Int
         let type: String
     }
 
-    /// What a download token permits.
     struct Download: Hashable {
         let id: ContentID
         let expiresAt: Timestamp
@@ -28,28 +26,28 @@ struct ContentTokens: Sendable {
         case download = 2
     }
 
-    /// How long an upload may take to begin.
+    /// The time within which an upload must begin.
     static let uploadLifetime = Duration.seconds(86_400)
-    /// Seconds in which equal content is shown under equal URLs, so that caches know it again. A URL lives as long as that at least, and less
-    /// than twice as long.
+    /// The period, in seconds, in which a content has the same download URL, so that caches recognize it. A URL is
+    /// valid for between one and two periods.
     private static let period: Int64 = 3600
 
     private static let codeBytes = 16
-    /// Kind, expiry, id.
+    /// The size of kind, expiry and id.
     private static let headBytes = 25
-    /// More than any of ours.
+    /// The maximum length of a token's text. Issued tokens are shorter.
     private static let textBytes = 512
 
     private let key: SymmetricKey
 
-    /// - Parameter clusterSecret: what all processes of the installation share.
+    /// - Parameter clusterSecret: the secret that all processes of the installation share.
     init(clusterSecret: String) {
         key = HKDF<SHA256>
             .deriveKey(
                 inputKeyMaterial: SymmetricKey(data: Array(clusterSecret.utf8)), info: Array("strata content v1".utf8), outputByteCount: 32)
     }
 
-    /// Valid for a day, and for one content.
+    /// Returns an upload token for one content, valid for ``uploadLifetime``.
     func issue(_ upload: Upload, at now: Timestamp) -> String {
         let expiry = now.advanced(by: Self.uploadLifetime).microseconds / 1_000_000
         var body = Self.head(.upload, expiry: expiry, id: upload.id)
@@ -58,20 +56,20 @@ struct ContentTokens: Sendable {
         return sealed(body)
     }
 
-    /// Nil for what is none of ours, or has expired.
+    /// Returns the permission; nil for an invalid or expired token.
     func upload(_ token: some StringProtocol, at now: Timestamp) -> Upload? {
         guard let (id, _, rest) = opened(token, as: .upload, at: now), rest.count >= 8 else { return nil }
         let size = rest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         return Upload(id: id, size: Int(clamping: size), type: String(decoding: rest.dropFirst(8), as: UTF8.self))
     }
 
-    /// Valid for an hour at least.
+    /// Returns a download token, valid for at least an hour.
     func issueDownload(of id: ContentID, at now: Timestamp) -> (token: String, expiresAt: Timestamp) {
         let expiry = (now.microseconds / 1_000_000 / Self.period + 2) * Self.period
         return (sealed(Self.head(.download, expiry: expiry, id: id)), Timestamp(microseconds: expiry * 1_000_000))
     }
 
-    /// Nil for what is none of ours, or has expired.
+    /// Returns the permission; nil for an invalid or expired token.
     func download(_ token: some StringProtocol, at now: Timestamp) -> Download? {
         guard let (id, expiresAt, rest) = opened(token, as: .download, at: now), rest.isEmpty else { return nil }
         return Download(id: id, expiresAt: expiresAt)
@@ -107,7 +105,7 @@ struct ContentTokens: Sendable {
         Array(HMAC<SHA256>.authenticationCode(for: body, using: key)).prefix(Self.codeBytes).map { $0 }
     }
 
-    /// Takes the same time wherever the two differ.
+    /// Compares in constant time.
     private static func isEqual(_ left: ArraySlice<UInt8>, to right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0

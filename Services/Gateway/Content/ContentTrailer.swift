@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 
-/// What stands behind the bytes of content in its file: of what type they are, and how many, so that a file that lost its end is not served.
+/// The trailer of a content file, which follows the content's bytes and names their type and number. A truncated file
+/// has no valid trailer and is not served.
 ///
-/// The type in UTF-8, the number of content bytes in 8 bytes, the length of the type in 2, and 8 bytes that are always the same.
+/// Layout: the type in UTF-8, the number of content bytes (8 bytes), the length of the type (2 bytes), and a constant
+/// mark (8 bytes).
 struct ContentTrailer: Hashable {
     let type: String
     let size: Int
 
     private static let mark = Array("strata01".utf8)
-    /// Of what stands behind the type.
+    /// The number of bytes after the type.
     private static let fixedBytes = 18
     static let typeBytes = 255
 
@@ -27,7 +29,7 @@ struct ContentTrailer: Hashable {
         return buffer
     }
 
-    /// Nil if the file does not end as it must.
+    /// Reads the trailer of a file. Nil if it is missing or invalid.
     init?(endOf file: OpenFile) throws(ContentStoreError) {
         guard let length = file.size, length >= Self.fixedBytes else { return nil }
         var end = try file.read(at: max(0, length - Self.fixedBytes - Self.typeBytes), count: Self.fixedBytes + Self.typeBytes)

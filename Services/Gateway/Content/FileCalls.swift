@@ -3,21 +3,21 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// What is done with files, all of it blocking; ``run(_:)`` does it on a thread that may block. A test can make the calls fail.
+/// Blocking file operations. ``run(_:)`` performs them on a thread that may block. Tests can make the calls fail.
 struct FileCalls: Sendable {
-    /// `pwrite`: descriptor, bytes, how many, offset.
+    /// The arguments are those of `pwrite`: descriptor, bytes, count, offset.
     var write: @Sendable (Int32, UnsafeRawPointer, Int, Int) -> Int = { pwrite($0, $1, $2, off_t($3)) }
-    /// `fsync`.
     var sync: @Sendable (Int32) -> Int32 = { fsync($0) }
 
-    /// Threads of their own: a slow disk must not hold up what others do in the shared pool. They live as long as the process.
+    /// Dedicated threads, so that a slow disk does not delay other work in the shared pool. They live as long as the
+    /// process.
     private static let threads: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 8)
         pool.start()
         return pool
     }()
 
-    /// Runs blocking work. It is not cancelled with the task: what has been begun is ended in order.
+    /// Runs blocking work. Task cancellation does not interrupt it, so that it always finishes in order.
     static func run<Value: Sendable>(
         _ body: @escaping @Sendable () throws(ContentStoreError) -> Value
     ) async throws(ContentStoreError) -> Value {
@@ -46,7 +46,7 @@ struct FileCalls: Sendable {
         }
     }
 
-    /// Returns once all that was written is on the disk.
+    /// Returns when all written bytes are on the disk.
     func syncAll(_ file: OpenFile) throws(ContentStoreError) {
         while sync(file.descriptor) != 0 {
             guard errno == EINTR else { throw .system("fsync") }
@@ -59,11 +59,11 @@ struct FileCalls: Sendable {
     }
 }
 
-/// A file descriptor that is closed when its last user has let it go.
+/// A file descriptor that is closed with its last reference.
 final class OpenFile: Sendable {
     let descriptor: Int32
 
-    /// Nil: `errno` says why.
+    /// Opens a file. Nil on failure; the reason is in `errno`.
     init?(_ path: String, flags: Int32) {
         var result = Glibc.open(path, flags | O_CLOEXEC, 0o600 as mode_t)
         while result < 0, errno == EINTR { result = Glibc.open(path, flags | O_CLOEXEC, 0o600 as mode_t) }
@@ -73,26 +73,26 @@ final class OpenFile: Sendable {
 
     deinit { _ = Glibc.close(descriptor) }
 
-    /// In bytes; nil for what is no plain file.
+    /// The size of the file, in bytes; nil if it is not a regular file.
     var size: Int? {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int(status.st_size)
     }
 
-    /// Names that the file has. A file without any takes no room once it is closed.
+    /// The number of names of the file. A file without names takes no room once it is closed.
     var links: Int {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? Int(status.st_nlink) : 0
     }
 
-    /// Gives the file another name. It fails for a file that has none, whatever is at its former path now.
+    /// Gives the file another name. Fails for a file without a name, even if another file has its former path.
     func link(to path: String) -> Bool {
         if linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 { return true }
         return errno == EEXIST
     }
 
-    /// Reads until there are `count` bytes, or the file has ended.
+    /// Reads `count` bytes, or fewer at the end of the file.
     func read(at offset: Int, count: Int) throws(ContentStoreError) -> ByteBuffer {
         var buffer = ByteBuffer()
         buffer.reserveCapacity(count)

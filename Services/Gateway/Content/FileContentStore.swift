@@ -3,27 +3,27 @@ import Glibc
 import NIOCore
 import StrataModel
 
-/// Content as files under one directory: of one machine, or of a volume that all gateways share.
+/// A content store of files below one directory, on one machine or on a volume that all gateways share.
 ///
-/// A file is written as `incoming/<id>` and gets its own name, `ab/cd/<id>`, only when it is complete and on the disk. Behind the content's
-/// bytes it holds a ``ContentTrailer``. A later upload of the same content takes the temporary name away, and with it the bytes; the earlier one ends at its next
-/// write.
+/// A file is written as `incoming/<id>`. When it is complete and on the disk, it gets its final name `ab/cd/<id>`. A
+/// ``ContentTrailer`` follows the content's bytes. A later upload of the same content removes the temporary name and
+/// truncates the file; the earlier upload ends at its next write.
 struct FileContentStore: ContentStore {
     private let directory: String
     private let calls: FileCalls
 
-    /// Where files are while they are being written.
+    /// The directory of unfinished files.
     private var incoming: String { directory + "/incoming" }
-    /// Bytes that are collected before they are written.
+    /// The number of bytes that are collected before a write.
     static let writeBytes = 256 * 1024
-    /// Bytes that may be written and not be on the disk yet, so that the end of a large upload does not take for ever.
+    /// The maximum number of written bytes that are not yet on the disk. It bounds the final `fsync` of a large upload.
     private static let unsyncedBytes = 64 << 20
-    /// Tries to begin a file while other uploads of the same content begin.
+    /// The number of attempts to create a file while other uploads of the same content begin.
     private static let beginAttempts = 10
-    /// Seconds without a write after which a file has been abandoned.
+    /// The time without a write, in seconds, after which an unfinished file counts as abandoned.
     private static let leftoverAge = 86_400
 
-    /// Makes the directory where it is missing.
+    /// Creates the directory if it is missing.
     /// - Throws: ``ContentStoreError/failed(_:)`` if it cannot be used.
     init(directory: String, calls: FileCalls = FileCalls()) throws(ContentStoreError) {
         var path = directory
@@ -51,18 +51,19 @@ struct FileContentStore: ContentStore {
             }
         } catch {
             _ = try? await FileCalls.run { () throws(ContentStoreError) in if file.links > 0 { unlink(temporary) } }
-            // The later upload may be complete, and then the content is there.
+            // The later upload may already be complete. Then the content exists.
             if error == .superseded, try await open(id) != nil { return }
             throw error
         }
     }
 
-    /// Begins a file, in place of one that an earlier upload has begun.
+    /// Creates a temporary file and removes that of an earlier upload.
     private func begin(_ temporary: String) throws(ContentStoreError) -> OpenFile {
         for _ in 0..<Self.beginAttempts {
             if let earlier = OpenFile(temporary, flags: O_WRONLY) {
                 unlink(temporary)
-                // With another name it was published at this moment. Without, its upload may wait for bytes for long, and would keep the room.
+                // A file with another name was just published. A file without one is truncated, because its upload may
+                // wait long for bytes and would keep the room.
                 if earlier.links == 0 { _ = ftruncate(earlier.descriptor, 0) }
             }
             if let file = OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL) { return file }
@@ -103,7 +104,7 @@ struct FileContentStore: ContentStore {
         }
     }
 
-    /// Gives a complete file its name, which it keeps for good: another upload of the same content changes nothing.
+    /// Gives a complete file its final name. If the content already exists, nothing changes.
     private func publish(_ file: OpenFile, at temporary: String, as id: ContentID) throws(ContentStoreError) {
         let (first, folder) = folders(of: id)
         try Self.makeDirectories(folder)
@@ -112,7 +113,7 @@ struct FileContentStore: ContentStore {
         } else {
             let code = errno
             guard file.links > 0 else { throw .superseded }
-            // Not every file system has hard links.
+            // Some file systems have no hard links.
             guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, ENOENT].contains(code), rename(temporary, path(of: id)) == 0 else { throw .system("rename") }
         }
         for path in [folder, first, directory] { try calls.syncDirectory(path) }
@@ -195,13 +196,13 @@ private struct FileContentReader: ContentReader {
 }
 
 extension ContentRoom {
-    /// What a file system says. Some say that they have no bounds by numbers beyond all measure.
+    /// Creates the capacity from a file system's statistics. Some file systems report huge numbers for no limit.
     init(_ found: statvfs) {
         func bytes(_ blocks: some BinaryInteger) -> Int {
             let (bytes, isBeyond) = Int(clamping: blocks).multipliedReportingOverflow(by: Int(clamping: found.f_frsize))
             return isBeyond ? .max : bytes
         }
-        // What only root may still use is not counted as free.
+        // Room reserved for root does not count as free.
         self.init(
             freeBytes: bytes(found.f_bavail), bytes: bytes(found.f_blocks), freeFiles: found.f_files > 0 ? Int(clamping: found.f_favail) : nil,
             files: found.f_files > 0 ? Int(clamping: found.f_files) : nil)

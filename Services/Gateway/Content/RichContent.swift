@@ -3,7 +3,7 @@ import Logging
 import StrataModel
 import StrataWire
 
-/// Rich content as a gateway serves it: the bytes, and the URLs under which they come and go.
+/// The rich content of a gateway: its store, and the URLs for uploads and downloads.
 struct RichContent: Sendable {
     let store: any ContentStore
     let tokens: ContentTokens
@@ -16,18 +16,17 @@ struct RichContent: Sendable {
         baseURL = settings.publicURL
     }
 
-    /// Where any client can fetch content for a while.
+    /// Returns a temporary download URL for any client.
     func location(of id: ContentID) -> ContentLocation {
         let (token, expiresAt) = tokens.issueDownload(of: id, at: .now())
         return ContentLocation(downloadURL: "\(baseURL)/content/downloads/\(token)", expiration: expiresAt)
     }
 
-    /// Where the bytes of content are taken.
     func uploadURL(for upload: ContentTokens.Upload) -> String { "\(baseURL)/content/uploads/\(tokens.issue(upload, at: .now()))" }
 }
 
 extension ContentStoreError {
-    /// What the client is told. What an operator must know is logged.
+    /// Returns the failure for the client, and logs the errors that concern the operator.
     func failure(logger: Logger) -> Failure {
         switch self {
         case .wrongLength: return Failure(.invalidRequest, "The body has another number of bytes than was announced.")

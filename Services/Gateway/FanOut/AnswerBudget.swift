@@ -5,15 +5,18 @@ import Metrics
 package import StrataModel
 import Synchronization
 
-/// The bytes of everything on its way out of this process: answers of services that are being made into answers of our own, texts that wait for slow clients,
-/// and what connections were given and have not sent yet.
+/// The process-wide budget of bytes on their way to clients: service responses being converted, texts queued for slow
+/// clients, and bytes that connections accepted but have not yet sent.
 ///
-/// What is short is never refused, since its number is bounded by that of connections; it counts all the same. What is long is refused before anything of it
-/// was sent. Then, and when more than three quarters are in use, a client that takes nothing has less time (``ResponseGuard``).
+/// - Short answers count towards the limit but are never refused, because the number of connections bounds their
+///   number.
+/// - Long answers are refused before any of their bytes are sent.
+/// - While more than three quarters are in use, a client that reads nothing has less time (``ResponseGuard``).
 package final class AnswerBudget: Sendable {
-    /// As much of each answer is held whatever else is.
+    /// The bytes of each answer that are admitted regardless of the limit.
     package static let shortBytes = 64 << 10
-    /// An answer of a service takes about so many times its bytes until it is text: as it came, taken apart, and as text that grows.
+    /// The estimated memory of a service response relative to its size on the wire. It exists as received bytes, as
+    /// decoded values, and as growing text.
     package static let unpackedFactor = 3
 
     let limit: Int
@@ -23,24 +26,27 @@ package final class AnswerBudget: Sendable {
 
     package init(limit: Int) { self.limit = limit }
 
-    /// Bytes held now.
+    /// The bytes held by all leases and callers of ``add(_:)``.
     package var inUse: Int { taken.load(ordering: .relaxed) }
-    /// Whether there is so little left that no client may hold much for long.
+    /// True if more than three quarters of the limit are in use. Slow clients then have less time to read.
     package var isTight: Bool { inUse > limit / 4 * 3 }
-    /// Whether so much more would be too much.
+    /// Returns true if `bytes` more would exceed the limit.
     package func isExceeded(by bytes: Int) -> Bool { inUse + bytes > limit }
 
-    /// Held without asking: it is there, and only has to leave.
+    /// Adds bytes that already exist, without checking the limit.
     package func add(_ bytes: Int) {
         guard bytes != 0 else { return }
         taken.wrappingAdd(bytes, ordering: .relaxed)
         meter.increment(by: Double(bytes))
     }
 
-    /// They are not held any more.
+    /// Releases bytes.
     package func give(_ bytes: Int) { add(-bytes) }
 
-    /// False: they are too many beside those that are held. Where next to nothing is, anything is taken, or it never would be.
+    /// Reserves bytes. Returns false if they would exceed the limit.
+    ///
+    /// An answer of any size is admitted while usage is at most 1/16 of the limit; otherwise a large one could never be
+    /// sent.
     private func take(_ bytes: Int) -> Bool {
         let before = taken.wrappingAdd(bytes, ordering: .relaxed).oldValue
         guard before + bytes <= limit || before <= limit / 16 else {
@@ -52,7 +58,7 @@ package final class AnswerBudget: Sendable {
         return true
     }
 
-    /// What one answer holds; given back when nothing refers to it any more.
+    /// The bytes reserved for one answer. They are released with its last reference.
     package final class Lease: CallAnswers {
         private let budget: AnswerBudget
         private let bytes: Atomic<Int>
@@ -60,8 +66,8 @@ package final class AnswerBudget: Sendable {
         private let answered = Atomic<Int>(0)
 
         /// - Parameters:
-        ///   - bytes: that are there already.
-        ///   - isRefusable: false: something is being changed, and who asked for it has to hear that.
+        ///   - bytes: the initial number of bytes, added without checking the limit.
+        ///   - isRefusable: false for a request that changes something, because its caller must learn the outcome.
         package init(_ budget: AnswerBudget, holding bytes: Int = 0, isRefusable: Bool = true) {
             self.budget = budget
             self.bytes = Atomic(bytes)
@@ -73,14 +79,14 @@ package final class AnswerBudget: Sendable {
 
         package var count: Int { bytes.load(ordering: .relaxed) }
 
-        /// Whether what comes from now on may be refused.
+        /// True if further responses may be refused.
         package var isRefusable: Bool {
             get { canBeRefused.load(ordering: .relaxed) }
             set { canBeRefused.store(newValue, ordering: .relaxed) }
         }
 
-        /// An answer of a service has come.
-        /// - Throws: `service_unavailable` if there is no room for it.
+        /// Adds a service response, multiplied by ``AnswerBudget/unpackedFactor``.
+        /// - Throws: `service_unavailable` if a refusable response exceeds the limit.
         package func answerReceived(byteCount count: Int) throws(Failure) {
             answered.wrappingAdd(count, ordering: .relaxed)
             let count = count * AnswerBudget.unpackedFactor
@@ -92,10 +98,10 @@ package final class AnswerBudget: Sendable {
             bytes.wrappingAdd(count, ordering: .relaxed)
         }
 
-        /// What services have answered since this was asked last.
+        /// Returns the bytes of service responses since the previous call.
         package func takeAnswered() -> Int { answered.exchange(0, ordering: .relaxed) }
 
-        /// What came has become so many bytes of text.
+        /// Replaces the estimate with the actual number of bytes of rendered text.
         package func settle(to count: Int) { budget.add(count - bytes.exchange(count, ordering: .relaxed)) }
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// With whom a user has a block, as a gateway knows it: what was read once, and what the user's own log has said since.
+/// A user's blocks in both directions: a snapshot from the service, updated by entries of the user's own log.
 ///
-/// The log may be told by two sources at once, a catch-up and the fan-out, so that an older entry may come after a newer one; of each user the newest counts.
+/// A catch-up and the fan-out can both deliver the log, so an older entry can arrive after a newer one. The newest
+/// entry for each user and direction wins.
 package struct BlockedUsers: Sendable, Equatable {
     private enum Direction: Hashable { case own, other }
 
@@ -14,25 +15,25 @@ package struct BlockedUsers: Sendable, Equatable {
 
     private var blocked: Set<UserID> = []
     private var blockedBy: Set<UserID> = []
-    /// The user's own log up to here is contained in what was read.
+    /// The position in the user's own log up to which the snapshot includes all entries.
     private var readUpTo = Position.zero
     private var changedAt: [Key: Position] = [:]
 
     package init() {}
 
-    /// - Parameter position: up to which the user's own log is contained in them.
+    /// - Parameter position: the position in the user's own log up to which both lists include all entries.
     package init(blocked: some Sequence<UserID>, blockedBy: some Sequence<UserID>, position: Position) {
         self.blocked = Set(blocked)
         self.blockedBy = Set(blockedBy)
         readUpTo = position
     }
 
-    /// Whether one of the two has blocked the other.
+    /// Returns true if either user has blocked the other.
     package func contains(_ user: UserID) -> Bool { (!blocked.isEmpty && blocked.contains(user)) || (!blockedBy.isEmpty && blockedBy.contains(user)) }
 
     package var users: Set<UserID> { blocked.union(blockedBy) }
 
-    /// They were read once more. Entries of the log that are newer than that stay.
+    /// Replaces the snapshot with a newer one. Log entries newer than that snapshot are kept.
     package mutating func replace(by read: BlockedUsers) {
         guard read.readUpTo >= readUpTo else { return }
         var new = read
@@ -43,7 +44,7 @@ package struct BlockedUsers: Sendable, Equatable {
         self = new
     }
 
-    /// An entry of the user's own log; all that are about no block change nothing.
+    /// Applies an entry of the user's own log. Entries that do not concern blocks are ignored.
     package mutating func apply(_ change: UserChange) {
         guard change.position > readUpTo else { return }
         switch change.content {

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Puts the changes of one conversation in order of position, each once, whatever order pub/sub brings them in.
+/// Puts the changes of one conversation in order of position and removes duplicates, regardless of the order of
+/// arrival.
 ///
-/// Pub/sub is only a hint: messages may be lost, doubled, or come from two publishers in the wrong order. The machine hands on what
-/// continues the sequence, keeps what is ahead, and says when something is missing. It knows no clock; its owner decides how long
-/// to wait before it reads the missing changes from the log.
+/// Pub/sub messages are only hints: they can be lost, duplicated, or reordered between two publishers. The sequencer
+/// delivers each change that continues the sequence, keeps changes that are ahead, and reports gaps. It has no clock:
+/// its owner decides how long to wait before it reads missing changes from the log.
 struct ChangeSequencer {
-    /// The last position handed on. Nil until the start of the sequence is known; until then everything is kept.
+    /// The last delivered position. nil until the start of the sequence is known; until then all changes are kept.
     private(set) var last: Position?
-    /// What came too early, by position. Empty nearly always.
+    /// Changes ahead of the sequence, sorted by position. Almost always empty.
     private var early: [Change] = []
 
-    /// A bound on what is kept: beyond it, the newest is dropped again, since the log has it.
+    /// The maximum number of early changes. Beyond it the newest is dropped, because the log still has it.
     static let earlyLimit = 512
 
-    /// What to do after a change arrived.
     enum Outcome {
-        /// Hand these on, in this order.
         case deliver([Change])
-        /// Something before this change is missing, and was not before: start waiting.
+        /// A new gap precedes this change. The caller starts to wait for the missing changes.
         case gapOpened
-        /// Known already, or one more early change of a gap that is known.
+        /// No action: a duplicate, or another early change of a known gap.
         case nothing
     }
 
-    /// Whether changes wait for a predecessor.
+    /// True if changes wait for a predecessor.
     var hasGap: Bool { last != nil && !early.isEmpty }
 
     var firstEarly: Change? { hasGap ? early.first : nil }
 
-    /// A change came, from pub/sub or from the log.
+    /// Handles a change from pub/sub or from the log.
     mutating func changeArrived(_ change: Change) -> Outcome {
         guard let last else {
             keep(change)
@@ -46,7 +45,8 @@ struct ChangeSequencer {
         return wasOpen ? .nothing : .gapOpened
     }
 
-    /// Everything up to `position` has been, or will be, brought to the sockets by other means. Moves only forward.
+    /// Moves the sequence forward to `position`, because all earlier changes reach the sockets by other means. Never
+    /// moves backward.
     /// - Returns: early changes that now continue the sequence.
     mutating func advanced(to position: Position) -> [Change] {
         if let last, position <= last { return [] }

@@ -3,19 +3,20 @@ package import NIOCore
 package import Redis
 package import StrataModel
 
-/// Where missing changes are read from: the conversations service, in production.
+/// The source of missing changes. In production this is the conversations service.
 ///
-/// Answers are futures of the loop that asks, so that the order in which the fan-out hears of them is the order of that loop.
+/// Results are futures on the caller's event loop, so the fan-out receives them in the order of that loop.
 package protocol ChangeSource: Sendable {
-    /// The changes of a conversation after `position`, oldest first, its head, and the current numbers of `users`.
+    /// Returns the changes of a conversation after `position` in ascending order, its head, and the current counts of
+    /// `users`.
     func changes(of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop) -> EventLoopFuture<ChangePage>
-    /// What moved since `since` (nil: lately), in all conversations.
+    /// Returns the logs that changed since `since`, for all conversations. nil: within the service's default period.
     func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads>
-    /// A user's own log after `position`, oldest first.
+    /// Returns the entries of a user's own log after `position`, in ascending order.
     func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]>
 }
 
-/// The desired set of channels; production: ``Redis/RedisSubscriber``.
+/// The desired set of channels. The production implementation is ``Redis/RedisSubscriber``.
 package protocol ChannelSubscriptions: Sendable {
     func subscribe(_ channels: [String])
     func unsubscribe(_ channels: [String])

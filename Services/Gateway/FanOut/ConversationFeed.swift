@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Decides, for one conversation of one gateway, what is handed on to the sockets and when the log is read.
+/// A state machine for one conversation of one gateway. It decides which changes to deliver to the sockets, and when to
+/// read the log.
 ///
-/// A pure value: events go in, what is to be done comes out. ``FanOut`` has the Redis subscription, the timers and the calls. The
-/// simulation (Tests/SimulationTests) runs both under a virtual clock, against a network that loses things.
+/// It is a pure value: events go in, actions come out. ``FanOut`` owns the Redis subscription, the timers, and the
+/// service calls. The simulation (Tests/SimulationTests) runs both under a virtual clock and over a lossy network.
 struct ConversationFeed {
-    /// What is to be done, in this order.
+    /// A step for the owner. Actions are performed in the order in which they are returned.
     enum Action {
-        /// Hand these on, in this order.
+        /// Deliver these changes, in this order.
         case deliver([Change])
-        /// The same for what was read from the log, whose changes carry no numbers. `numbers`: what was read along, true at the end of the log as it was then.
+        /// Deliver these changes from the log. They carry no counts; `numbers` are the counts read with them, valid at
+        /// the log's head at that time.
         case deliverFromLog([Change], numbers: [UserID: UserNumbers])
-        /// Something older than `since` is, or may be, owed: no packet may be stamped later until the gap is closed.
+        /// A change is or may be missing. Until the gap is closed, no packet may be stamped later than `since`.
         case openGap(since: Timestamp)
-        /// Nothing is owed any more. `numbers`: what was read along with the log.
+        /// No change is missing. `numbers` are the counts read with the log.
         case closeGap(numbers: [UserID: UserNumbers])
-        /// Read the log after this; then call ``repaired(_:)`` or ``repairFailed()``.
+        /// Read the log after this position, then call ``repaired(_:)`` or ``repairFailed()``.
         case read(after: Position)
-        /// Call ``repairIfBehind()`` then.
+        /// Call ``repairIfBehind()`` after the wait.
         case checkLater(Wait)
-        /// Call ``repairUnlessArrived(_:since:)`` then.
+        /// Call ``repairUnlessArrived(_:since:)`` after the wait.
         case checkArrival(of: Position, since: Timestamp, Wait)
     }
 
-    /// What to do after a change arrived. An enumeration of its own, since this is the way of every delivery: it costs no array of actions.
+    /// The result of a published change. A separate enumeration, because the hot path must not allocate an array of
+    /// actions.
     enum Reception {
         case deliver([Change])
         /// Open the gap, and call ``repairIfBehind()`` after ``Wait/gapPatience``.
@@ -32,35 +35,35 @@ struct ConversationFeed {
         case nothing
     }
 
-    /// How long to wait.
+    /// A delay before the next check.
     enum Wait: Equatable {
-        /// What is missing may be on its way.
+        /// The patience for changes that may still be in transit.
         case gapPatience
-        /// The log could not be read, or did not have what it must have; or a head tells of a change whose publication may be on its way.
+        /// The pause after a log read that failed or was incomplete, or after a head whose publication may still be in
+        /// transit.
         case repairPause
         case none
     }
 
     private(set) var sequencer = ChangeSequencer()
-    /// The log is being read.
+    /// True while the log is being read.
     private(set) var isRepairing = false
-    /// A position known to exist that may not have come yet.
+    /// A position known to exist. The changes up to it may not have arrived yet.
     private(set) var target = Position.zero
-    /// While the start of the sequence is not known: changes since this time may be missing, as heads or another log told.
+    /// The earliest time of a possibly missing change, from heads or another log. Set only until the start of the
+    /// sequence is known.
     private var missingSince: Timestamp?
-    /// Numbers are to be read although no change may be missing.
+    /// True if counts must be read even if no change is missing.
     private var areNumbersMissing = false
 
-    /// The last position handed on; nil until the start of the sequence is known.
     var last: Position? { sequencer.last }
 
-    /// Something is known to be missing.
+    /// True if a change is known to be missing.
     private var isBehind: Bool {
         guard let last else { return false }
         return sequencer.hasGap || target > last
     }
 
-    /// A change came from pub/sub.
     mutating func changePublished(_ change: Change) -> Reception {
         switch sequencer.changeArrived(change) {
         case .deliver(let changes): .deliver(changes)
@@ -69,45 +72,50 @@ struct ConversationFeed {
         }
     }
 
-    /// A socket has read the log up to `position` by itself. If the start of the sequence is not known yet, the sequence starts there.
+    /// Handles a log read up to `position` by a socket's catch-up. The sequence starts there if its start is not known
+    /// yet.
     mutating func readElsewhere(to position: Position) -> [Action] {
         guard last == nil else { return [] }
         let changes = sequencer.advanced(to: position)
         var actions: [Action] = changes.isEmpty ? [] : [.deliver(changes)]
-        // What lies before these was published before this gateway listened, or got lost.
+        // The changes before the early ones were published before this gateway subscribed, or were lost.
         if let early = sequencer.firstEarly { actions += [.openGap(since: early.createdAt), .checkLater(.gapPatience)] }
-        // The reading may have ended long ago: a client that does not read its packets holds up what follows.
+        // The catch-up may have finished long ago: a client that does not read its packets delays the following
+        // steps.
         if let missingSince, let last, target > last { actions += [.openGap(since: missingSince), .checkLater(.gapPatience)] }
         return actions
     }
 
-    /// The conversation has come as far as `position`, as another log tells. By the database's clock it did so at `time` or before.
+    /// Records a position known from another log. The conversation reached it at `time` or earlier, by the database's
+    /// clock.
     mutating func expected(_ position: Position, since time: Timestamp) -> Action {
         heard(of: position, since: time)
         return .checkArrival(of: position, since: time, .gapPatience)
     }
 
-    /// A comparison of heads shows the conversation at `position`. What is missing happened at `time` or later, by the database's clock. Its publication may be on
-    /// its way: only what does not come by itself is a loss.
+    /// Compares a head with the sequence. Missing changes were made at `time` or later, by the database's clock.
+    ///
+    /// - Returns: a delayed check, because the publication may still be in transit; only a change that does not arrive
+    ///   in time is lost.
     mutating func headSeen(_ position: Position, since time: Timestamp) -> Action? {
         if let last, position <= last { return nil }
         heard(of: position, since: time)
         return last == nil ? nil : .checkArrival(of: position, since: time, .repairPause)
     }
 
-    /// Later heads do not tell it again.
+    /// Records a known position. Later heads do not repeat it.
     private mutating func heard(of position: Position, since time: Timestamp) {
         target = max(target, position)
         if last == nil { missingSince = min(missingSince ?? time, time) }
     }
 
-    /// What was expected should have arrived by now. No action: it has.
+    /// Starts a repair if the expected position has not arrived. Returns no actions if it has.
     mutating func repairUnlessArrived(_ position: Position, since time: Timestamp) -> [Action] {
         guard let last, position > last else { return [] }
         return [.openGap(since: time)] + repairIfBehind()
     }
 
-    /// Time to see whether something is still missing.
+    /// Starts to read the log if changes or counts are missing, unless a read is in progress.
     mutating func repairIfBehind() -> [Action] {
         guard !isRepairing, let last else { return [] }
         guard isBehind || areNumbersMissing else { return [.closeGap(numbers: [:])] }
@@ -116,13 +124,14 @@ struct ConversationFeed {
         return [.read(after: last)]
     }
 
-    /// A socket was handed changes of the log, and the numbers of its user were not read along, since it came while the log was being read.
+    /// Requests another read of counts. A socket that attached during a log read received changes without the counts of
+    /// its user.
     mutating func numbersMissing() -> Action {
         areNumbersMissing = true
         return .checkLater(.repairPause)
     }
 
-    /// The log could not be read: the gap stays, and so do the sockets' older timestamps.
+    /// Handles a failed log read. The gap and its limit on timestamps remain until a retry succeeds.
     mutating func repairFailed() -> [Action] {
         isRepairing = false
         return [.checkLater(.repairPause)]

@@ -2,16 +2,18 @@
 package import NIOCore
 package import StrataModel
 
-/// The clock of the database, as far as a gateway knows it. Packets carry its times, and replays begin at them, so the gateway's own wall clock, which may show
-/// any time, plays no part.
+/// The database's clock as last read by the gateway.
+///
+/// Packets carry times of this clock, and replays begin at them. The gateway's own wall clock may be wrong and is not
+/// used.
 package struct DatabaseClock: Sendable, Equatable {
-    /// How far the clock is taken to have run on since it was read last. Longer than the usual pause between two comparisons of heads, and shorter than what
-    /// ``HeadReconciler/trust`` allows.
+    /// The maximum extrapolation after the last reading: longer than the usual interval between two comparisons of
+    /// heads, and shorter than ``HeadReconciler/trust``.
     static let reach = Duration.seconds(18)
 
-    /// What it showed, at the answer or earlier.
+    /// The clock's time when the answer was made, or earlier.
     package let asOf: Timestamp
-    /// When the answer came, by the clock that never jumps.
+    /// The arrival time of the answer, by the monotonic clock.
     package let heardAt: NIODeadline
 
     package init(asOf: Timestamp, heardAt: NIODeadline) {
@@ -19,11 +21,10 @@ package struct DatabaseClock: Sendable, Equatable {
         self.heardAt = heardAt
     }
 
-    /// What it shows, or somewhat less.
+    /// Returns the clock's time at `time`, or a somewhat earlier one.
     package func now(at time: NIODeadline) -> Timestamp { asOf.advanced(by: min(max(.zero, heardAt.elapsed(until: time)), Self.reach)) }
 }
 
 extension NIODeadline {
-    /// The time from this moment to another one.
     package func elapsed(until other: NIODeadline) -> Duration { .nanoseconds((other - self).nanoseconds) }
 }

@@ -3,12 +3,14 @@ package import StrataModel
 import StrataWire
 import Synchronization
 
-/// One change on its way to all sockets of this gateway: rendered once for each variant, whichever loop asks first.
+/// One change on its way to all sockets of this gateway. The first event loop that needs a variant renders it for all
+/// loops.
 package final class Delivery: Sendable {
     package let change: Change
-    /// Whether this is a new message with nothing special for any reader: all users but its sender see it alike, so that no user has to be looked up.
+    /// True for a new message that is identical for all users except its sender. Such a message needs no lookup for
+    /// each reader.
     let isPlainMessage: Bool
-    /// It did not arrive by itself, and does not say which numbers it made.
+    /// True if the change was read from the log. It then carries no counts.
     let isFromLog: Bool
     private let rendered = Mutex<[Variant: Rendering]>([:])
 
@@ -22,10 +24,10 @@ package final class Delivery: Sendable {
         }
     }
 
-    /// The packets for `reader`, in order.
+    /// Returns the packets for `reader`, in order.
     /// - Parameters:
-    ///   - includesNumbers: false for a reader whose numbers are not known at present.
-    ///   - budget: in which long texts count once, however many sockets they wait for.
+    ///   - includesNumbers: false if the counts of the reader are not known at present.
+    ///   - budget: counts the bytes of a long text once for all sockets that hold it.
     func rendering(
         for reader: UserID, version: WireVersion, includesNumbers: Bool = true, by renderer: Renderer, in budget: AnswerBudget
     ) -> Rendering {

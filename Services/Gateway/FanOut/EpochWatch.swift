@@ -1,36 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 
-/// Which history of the database this gateway follows.
+/// Tracks the epoch: the history of the database that this gateway follows.
 ///
-/// After the database was restored to an older state, or a replica took over that had not heard of everything, positions go back and come to mean other
-/// changes; the epoch then is another one. Answers of services decide which epoch counts. Publications only raise the question: some of another epoch may be
-/// on their way from a service that is still connected to the database of before.
+/// The epoch changes when the database is restored to an older state, or when a replica takes over that lacks recent
+/// changes. Positions then move back and come to mean other changes.
+///
+/// Service responses decide which epoch applies. Publications only cause a check, because a service that is still
+/// connected to the previous database can send some of another epoch.
 struct EpochWatch {
-    /// What follows from an answer.
     enum Verdict: Equatable {
-        /// It tells of the history that is followed.
+        /// The response belongs to the current epoch.
         case follow
-        /// Another history is followed from now on: every sequence starts anew, and all clients that were told the other one come back.
+        /// A new epoch applies. Every sequence starts from the beginning, and all clients of the previous epoch must
+        /// reconnect.
         case startAnew
-        /// It tells of a history that has ended.
+        /// The response belongs to an epoch that has ended.
         case ignore
     }
 
-    /// A service that is still connected to the database of before may answer beside others that are not. An older epoch counts only when every answer for so
-    /// long was of it: then the operator has gone back.
+    /// The period after which an older epoch is accepted, if every response in it names an older epoch. The operator
+    /// has then restored it.
+    ///
+    /// A shorter period would accept responses of a service that is still connected to the previous database.
     static let patience = TimeAmount.seconds(30)
 
-    /// Nil before the first answer that named one.
+    /// The current epoch. nil before the first response that names one.
     private(set) var current: String?
-    /// How often another history came to be followed.
+    /// The number of epoch changes.
     private(set) var era = 0
-    /// Heads were answered, by a service that may be too old to name an epoch.
+    /// True after the first response with heads, even if the service is too old to name an epoch.
     private(set) var hasAnswer = false
-    /// Since when all answers have named an older epoch.
+    /// The time since which all responses have named an older epoch.
     private var contradictedSince: NIODeadline?
 
-    /// Heads were answered by a database of this epoch; empty: it did not say.
+    /// Evaluates the epoch of a response with heads. An empty epoch means that the service did not name one.
     mutating func answered(_ epoch: String, at now: NIODeadline) -> Verdict {
         hasAnswer = true
         guard !epoch.isEmpty else { return .follow }
@@ -50,16 +54,17 @@ struct EpochWatch {
         return .startAnew
     }
 
-    /// Nothing is asked for the time being: what was answered before says nothing of the time until the next answer.
+    /// Forgets contradicting responses, because no heads are requested for now.
     mutating func slept() { contradictedSince = nil }
 
-    /// Whether a publication tells of another history than the one that is followed.
+    /// Returns true if a publication belongs to another epoch than the current one.
     func isForeign(_ epoch: String) -> Bool {
         guard let current, !epoch.isEmpty else { return false }
         return epoch != current
     }
 
-    /// Epochs begin with the time at which they began. Those of before migration 32 do not; they are shorter, and older than all others.
+    /// Returns true if `epoch` is newer than `other`. An epoch begins with its start time. Epochs from before migration
+    /// 32 do not; they are shorter, and older than all others.
     private static func isNewer(_ epoch: String, than other: String) -> Bool {
         (epoch.utf8.count, epoch) > (other.utf8.count, other)
     }

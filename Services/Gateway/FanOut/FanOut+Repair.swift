@@ -4,7 +4,7 @@ import Logging
 import NIOCore
 import StrataModel
 
-/// Doing what the feeds decide: reading from the log what pub/sub did not bring.
+/// Performs the actions of the feeds: reads changes from the log that pub/sub did not deliver.
 extension FanOut {
     // MARK: One conversation
 
@@ -15,8 +15,8 @@ extension FanOut {
             case .deliverFromLog(let changes, let numbers):
                 dispatchChanges(changes, of: subscription, isFromLog: true)
                 subscription.loops.forEach { registries[$0].enqueue { $0.numbersRead(numbers, of: id) } }
-            // Sockets in this conversation must not be given a later time than this until the gap is closed: a client that loses its connection
-            // meanwhile replays from the time of its last packet.
+            // Sockets in this conversation must not receive a later time until the gap is closed. A client that
+            // loses its connection meanwhile replays from the time of its last packet.
             case .openGap(let time): subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
             case .closeGap(let numbers): subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(id, numbers: numbers) } }
             case .read(let position): readLog(of: id, after: position, for: subscription)
@@ -28,7 +28,8 @@ extension FanOut {
         }
     }
 
-    /// Tells the feed something, and does what it says; nothing if the conversation is not needed any more.
+    /// Passes an event to the feed and performs the resulting actions. Does nothing if the conversation is not needed
+    /// any longer.
     private func onFeed(of id: ConversationID, _ event: (inout ConversationFeed) -> [ConversationFeed.Action]) {
         guard !isStopped, let subscription = conversations[id] else { return }
         perform(event(&subscription.feed), for: id, subscription: subscription)
@@ -47,12 +48,13 @@ extension FanOut {
             }
     }
 
-    /// The numbers of a user who was handed changes of the log are to be read; then the gap closes once more. Callable from anywhere.
+    /// Reads the counts of users who received changes from the log, then closes the gap again. Callable from any
+    /// thread.
     func numbersMissing(in id: ConversationID) {
         loop.execute { self.onFeed(of: id) { [$0.numbersMissing()] } }
     }
 
-    /// The conversation has come as far as `position`, as another log tells. What has not arrived by itself soon is read. Callable from anywhere.
+    /// Records a position known from another log. Changes that do not arrive soon are read. Callable from any thread.
     func expect(_ position: Position, of id: ConversationID, since time: Timestamp) {
         loop.execute { self.onFeed(of: id) { [$0.expected(position, since: time)] } }
     }
@@ -89,20 +91,19 @@ extension FanOut {
 
     // MARK: Heads
 
-    /// Plans the next comparison of heads.
     func scheduleHeads() {
         heads.timer?.cancel()
         guard !isStopped else { return }
         var pause = heads.reconciler.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: jitter())
-        // Another history shows only where one is known.
+        // An epoch change can only be detected once an epoch is known.
         if !heads.epochs.hasAnswer { pause = min(pause, timing.headsIntervalWhileAway) }
         if heads.isDoubting { pause = min(pause, timing.doubt) }
         heads.timer = loop.scheduleTask(in: pause) { self.fetchHeads() }
     }
 
-    /// Asks what moved lately, and has everything repaired that did not come by itself.
+    /// Requests the heads of recently changed logs and repairs those whose changes did not arrive.
     func fetchHeads() {
-        // A request that is made while one runs is kept until the next one.
+        // Only one request runs at a time; the next one is scheduled when it ends.
         guard !isStopped, !heads.reconciler.isAsking else { return }
         heads.isDoubting = false
         guard !conversations.isEmpty || !users.isEmpty || !heads.epochs.hasAnswer else {
@@ -126,7 +127,8 @@ extension FanOut {
         }
     }
 
-    /// The database was put back: positions mean other changes from now on. Nothing that was known of any sequence holds, and every client comes back.
+    /// Discards all sequences after an epoch change, because positions now mean other changes. All clients reconnect
+    /// and replay.
     private func startAnew() {
         logger.warning("the database is another one than before: all sockets are sent away to come back and replay")
         metrics.startsAnew.increment()
@@ -134,12 +136,13 @@ extension FanOut {
         for subscription in conversations.values { subscription.feed = ConversationFeed() }
         for subscription in users.values { subscription.feed = UserFeed() }
         for registry in registries { registry.enqueue { [era] in $0.startAnew(era: era) } }
-        // Whatever clock was known, it may be another one, or have been set, perhaps after these heads were read.
+        // The known clock may belong to another database, or may have been set after these heads were read.
         useClock(nil)
         doubt()
     }
 
-    /// Something speaks for another history of the database: asks for heads as soon as a service reads them anew. Callable from anywhere.
+    /// Requests heads soon, because there are signs of an epoch change. The delay exceeds the cache time of the
+    /// services. Callable from any thread.
     package func doubt() {
         loop.execute {
             guard !self.isStopped, !self.heads.isDoubting else { return }
@@ -149,7 +152,8 @@ extension FanOut {
         }
     }
 
-    /// A socket was told this epoch. If another one is followed here, it is a question which counts. Callable from anywhere.
+    /// Checks the epoch that a socket received. A different epoch causes a comparison of heads. Callable from any
+    /// thread.
     package func compareEpoch(_ epoch: String) {
         loop.execute { if self.heads.epochs.isForeign(epoch) { self.doubt() } }
     }
@@ -177,17 +181,18 @@ extension FanOut {
             guard let subscription = users[key] else { continue }
             perform(subscription.feed.headSeen(position, since: finding.missingSince), for: key, subscription: subscription)
         }
-        // Behind the gaps that were found.
+        // Registries must open the gaps found above before they use the new clock.
         let (clock, era) = (DatabaseClock(asOf: answer.asOf, heardAt: loop.now), era)
         loop.scheduleTask(in: timing.amount(.repairPause)) { if era == self.era { self.useClock(clock) } }
     }
 
-    /// Packets carry times of this clock from now on; nil: what it shows is not known.
+    /// Sets the clock for packets of all registries. nil: unknown.
     func useClock(_ clock: DatabaseClock?) {
         for registry in registries { registry.enqueue { $0.clock = clock } }
     }
 
-    /// The service was out of reach for longer than it can tell of: what was missed since, only the clients' replays will bring.
+    /// Closes all sockets opened before `time`. Heads could not be compared for longer than services remember, so only
+    /// a replay can bring their missed changes.
     private func sendAway(openedBefore time: NIODeadline) {
         logger.warning("heads could not be compared for too long: sockets from before are sent away to come back and replay")
         for registry in registries { registry.enqueue { $0.sendAway(openedBefore: time) } }

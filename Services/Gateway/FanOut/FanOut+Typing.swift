@@ -14,7 +14,8 @@ extension FanOut {
         conversations[signal.conversationID]?.loops.forEach { registries[$0].enqueue { $0.deliverTyping(signal) } }
     }
 
-    /// If Redis has restarted empty, or no presence service runs, no publication will say that these typists have finished.
+    /// Schedules the expiry of typists. No publication ends their typing if Redis restarted empty or if no presence
+    /// service runs.
     private func scheduleTypistCheck() {
         typists.timer = loop.scheduleTask(in: .seconds(1)) {
             for signal in self.typists.table.takeEnded(at: self.loop.now) { self.dispatchTyping(signal) }

@@ -8,14 +8,15 @@ package import StrataModel
 
 /// Brings every published change, in order and once, to the event loops that have sockets for it.
 ///
-/// One instance a gateway, confined to one event loop: the one on which the Redis subscriber delivers. It knows which loops need which
-/// conversation, user or presence, puts a conversation's changes in order, and has what is missing read from the log: after a
-/// gap that does not close by itself, after a lost Redis connection, and by comparing heads from time to time (docs/architecture.md §6).
+/// A gateway has one instance, confined to the event loop on which the Redis subscriber delivers. It knows which loops
+/// need which conversation, user, or presence, and it puts the changes of each conversation in order. It reads missing
+/// changes from the log after a gap, after a lost Redis connection, and by comparing heads regularly
+/// (docs/architecture.md §6).
 ///
-/// All of its state is touched on `loop` only; methods that may be called from elsewhere say so. That is what makes
-/// `@unchecked Sendable` true.
+/// All state is accessed on `loop` only; methods that can be called from other threads say so. `@unchecked Sendable`
+/// relies on this.
 package final class FanOut: @unchecked Sendable {
-    /// What a conversation needs while a socket of this gateway is in it.
+    /// The state of a conversation while sockets of this gateway are in it.
     final class Subscription {
         let app: AppID
         var loops: LoopSet = []
@@ -23,22 +24,20 @@ package final class FanOut: @unchecked Sendable {
         init(app: AppID) { self.app = app }
     }
 
-    /// What a user needs while they have sockets here.
+    /// The state of a user while they have sockets on this gateway.
     final class UserSubscription {
         var loops: LoopSet = []
         var feed = UserFeed()
     }
 
-    /// The comparison of heads, and which history of the database is followed.
     struct HeadsWatch {
         var reconciler: HeadReconciler
         var epochs = EpochWatch()
         var timer: Scheduled<Void>?
-        /// Heads are asked for soon, since something speaks for another history of the database.
+        /// True if heads are requested soon because of signs of an epoch change.
         var isDoubting = false
     }
 
-    /// Who is typing, and when it is looked at again.
     struct TypistWatch {
         var table = TypistTable()
         var timer: Scheduled<Void>?
@@ -47,7 +46,7 @@ package final class FanOut: @unchecked Sendable {
     struct Metrics {
         let publicationsReceived = Counter(label: "strata_gateway_publications_received_total")
         let malformed = Counter(label: "strata_gateway_publications_malformed_total")
-        /// Of another history of the database than the one that is followed.
+        /// Publications of another epoch than the current one.
         let foreign = Counter(label: "strata_gateway_publications_foreign_total")
         let startsAnew = Counter(label: "strata_gateway_epoch_changes_total")
         let repairs = Counter(label: "strata_gateway_gap_repairs_total")
@@ -57,9 +56,10 @@ package final class FanOut: @unchecked Sendable {
     let loop: any EventLoop
     let source: any ChangeSource
     let logger: Logger
-    /// Spreads the comparisons of heads: 0.875 to 1.125, at random, so that gateways do not all ask at once.
+    /// Returns a random factor for the interval between comparisons of heads: 0.875 to 1.125. It keeps gateways from
+    /// asking at the same time.
     let jitter: @Sendable () -> Double
-    /// One for each event loop that has sockets; set once, before anything else happens.
+    /// The registries, one for each event loop with sockets. Set once by ``start(registries:subscriptions:)``.
     private(set) var registries: [LoopRegistry] = []
     private var subscriptions: (any ChannelSubscriptions)?
 
@@ -72,7 +72,7 @@ package final class FanOut: @unchecked Sendable {
     let metrics = Metrics()
 
     var timing: FanOutTiming { heads.reconciler.timing }
-    /// How often the sequences have started anew. What was asked or read for those of before says nothing of those of now.
+    /// The number of epoch changes. Answers to requests from an earlier era are discarded.
     var era: Int { heads.epochs.era }
 
     package init(
@@ -86,7 +86,7 @@ package final class FanOut: @unchecked Sendable {
         self.jitter = jitter
     }
 
-    /// Call once. No socket may open before the future has succeeded.
+    /// Starts the fan-out. Call it once; no socket may open before the future has succeeded.
     package func start(registries: [LoopRegistry], subscriptions: any ChannelSubscriptions) -> EventLoopFuture<Void> {
         loop.submit {
             self.registries = registries
@@ -95,7 +95,7 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// Stops the timers. Callable from anywhere.
+    /// Stops the timers. Callable from any thread.
     package func stop() {
         loop.execute {
             self.isStopped = true
@@ -104,9 +104,9 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    // MARK: Interest, told by the registries; callable from any loop, in order for one caller
+    // MARK: Interest of the registries (callable from any loop; calls of one caller stay in order)
 
-    /// The registry needs these conversations from now on.
+    /// Subscribes the registry to these conversations.
     func retainConversations(_ conversations: [(id: ConversationID, app: AppID)], for registry: LoopRegistry) {
         loop.execute {
             var channels: [String] = []
@@ -122,7 +122,7 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// The registry needs these conversations no more.
+    /// Ends the registry's subscription to these conversations.
     func releaseConversations(_ conversations: [ConversationID], for registry: LoopRegistry) {
         loop.execute {
             var channels: [String] = []
@@ -163,7 +163,7 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// The registry has sockets that want to hear of the presence of `users`.
+    /// Subscribes the registry to the presence of `users`.
     func retainPresence(of users: [UserKey], for registry: LoopRegistry) {
         loop.execute {
             var channels: [String] = []
@@ -175,7 +175,7 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// The registry has no socket left that wants to hear of `users`.
+    /// Ends the registry's subscription to the presence of `users`.
     func releasePresence(of users: [UserKey], for registry: LoopRegistry) {
         loop.execute {
             var channels: [String] = []
@@ -189,20 +189,22 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// Waits until everything published from now on to these conversations, and to `user`, will be heard.
+    /// Waits until the subscriptions to these conversations and to `user` are confirmed, for at most 2 s. All
+    /// publications after their confirmation are received.
     ///
-    /// While Redis is away it returns at once: then heads are compared every second, and nothing is hidden for longer than that.
+    /// Returns at once while Redis is unavailable. Heads are then compared every second, so a change is missed for no
+    /// longer than that.
     package func confirmation(of conversations: [ConversationID], user: UserKey) async {
         await confirmation(of: conversations.map { Channels.conversation($0) } + [Channels.user(app: user.app, user: user.user)])
     }
 
-    /// Waits until what becomes of the presence of `users` from now on will be heard; not for long.
+    /// Waits until the subscriptions to the presence of `users` are confirmed, for at most 2 s.
     package func confirmation(ofPresenceOf users: [UserKey]) async {
         await confirmation(of: users.map { Channels.presence(app: $0.app, user: $0.user) })
     }
 
     private func confirmation(of channels: [String]) async {
-        // A hop to the loop, so that the subscription commands asked for before are on their way.
+        // The hop to the loop ensures that earlier subscription commands have been sent.
         let subscriptions = try? await loop.submit { self.subscriptions }.get()
         guard let subscriptions, subscriptions.isAvailable else { return }
         try? await subscriptions.confirmation(of: channels, deadline: .now + .seconds(2))
@@ -210,11 +212,11 @@ package final class FanOut: @unchecked Sendable {
 
     // MARK: Baselines
 
-    /// Says where the sequences start for a socket that read the logs up to these positions, and asks how far the fan-out is.
-    /// - Returns: for each, the last position handed on to the registries. A socket that read less far than that must read again. Registries hear of
-    ///   everything later after this has returned.
-    ///
-    /// - Parameter era: in which the logs were read. A reading of before the sequences started anew fails: its socket is being sent away.
+    /// Starts the sequences at the positions up to which a socket has read the logs, where they have not started yet.
+    /// - Parameter era: the era in which the logs were read. The future fails if the epoch has changed since, because
+    ///   the socket is then being closed.
+    /// - Returns: for each conversation, the last position passed to the registries. A socket that has read less must
+    ///   read on. All later changes reach the registries after the future has succeeded.
     package func baseline(_ positions: [(id: ConversationID, position: Position)], era: Int) -> EventLoopFuture<[Position]> {
         loop.submit {
             guard era == self.era else { throw CancellationError() }
@@ -226,7 +228,7 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// The same for a user's own log.
+    /// Starts the sequence of a user's own log, like ``baseline(_:era:)`` does for conversations.
     package func baseline(of user: UserKey, readTo position: Position, era: Int) -> EventLoopFuture<Position> {
         loop.submit {
             guard era == self.era else { throw CancellationError() }
@@ -236,9 +238,8 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    // MARK: What arrives
+    // MARK: Publications
 
-    /// A change of a conversation came from pub/sub.
     func changePublished(_ change: Change) {
         guard let subscription = conversations[change.conversationID] else { return }
         switch subscription.feed.changePublished(change) {
@@ -288,7 +289,7 @@ extension FanOut: RedisSubscriberDelegate {
                 }
             case UInt8(ascii: "u"):
                 let (notice, epoch) = try UserNotice.decode(message)
-                // That a session has ended is true of every history.
+                // The end of a session is valid in every epoch.
                 if case .sessionEnded = notice.content { userNoticePublished(notice) } else if isOurs(epoch) { userNoticePublished(notice) }
             case UInt8(ascii: "p"): presencePublished(try PresencePublication(decoding: message))
             default: metrics.malformed.increment()
@@ -299,7 +300,8 @@ extension FanOut: RedisSubscriberDelegate {
         }
     }
 
-    /// Whether a publication may be handed on. One of another history is not, and makes it a question which one counts.
+    /// Returns true if a publication belongs to the current epoch. Otherwise requests heads to check which epoch
+    /// applies.
     private func isOurs(_ epoch: String) -> Bool {
         guard heads.epochs.isForeign(epoch) else { return true }
         metrics.foreign.increment()

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package import NIOCore
 
-/// How long things may take before the log is asked.
+/// The waiting times and intervals of the fan-out.
 package struct FanOutTiming: Sendable {
-    /// A change ahead of the sequence waits this long for its predecessor.
+    /// The time for which an early change waits for its predecessor.
     package var gapPatience = TimeAmount.milliseconds(100)
-    /// Pause after a repair that failed, and after a head that was seen before its change.
+    /// The pause after a failed repair, and after a head that arrived before its change.
     package var repairPause = TimeAmount.milliseconds(250)
-    /// How often heads are compared while pub/sub works, and while it does not.
+    /// The interval between comparisons of heads while pub/sub works.
     package var headsInterval = TimeAmount.seconds(15)
+    /// The interval between comparisons of heads while pub/sub is unavailable.
     package var headsIntervalWhileAway = TimeAmount.seconds(1)
-    /// Pause before heads are asked for because something speaks for another history of the database: a service gives its last answer for half a second.
+    /// The delay before heads are requested on signs of an epoch change. Services cache their last answer for 0.5 s.
     package var doubt = TimeAmount.milliseconds(600)
-    /// How long after its return pub/sub counts as away all the same: the services that publish find Redis again later than we do.
+    /// The time for which pub/sub still counts as unavailable after its return. Publishing services reconnect to Redis
+    /// later than the gateway.
     package var mistrust = TimeAmount.seconds(20)
-    /// How long a typing signal is good for that does not say so: one from a presence service of an older version, with its default periods.
+    /// The validity of a typing signal that does not state one. Such signals come from an older presence service with
+    /// its default periods.
     package var typingSilence = TimeAmount.seconds(25)
 
     package init() {}
 
-    /// How long a wait of a ``ConversationFeed`` is.
+    /// Returns the duration of a ``ConversationFeed/Wait``.
     func amount(_ wait: ConversationFeed.Wait) -> TimeAmount {
         switch wait {
         case .gapPatience: gapPatience

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 
-/// The sockets that have something to flush at the end of a turn of their loop, and buffers for what they will be sent.
+/// The sockets with packets to flush at the end of an event-loop turn, and a pool of buffers for their packets.
 struct FlushQueue {
-    /// Sockets touched in one turn from which on their flush waits.
+    /// The number of sockets in one turn from which the flush is delayed.
     private static let manySockets = 128
-    /// What sockets hand on before the loop turns to what else there is.
+    /// The bytes flushed in one turn before the loop handles other events.
     private static let turnBytes = 2 << 20
 
-    /// Buffers that were written and are free again. Without them a large conversation makes the allocator get thousands of pages from the kernel and
-    /// give them back for every message.
+    /// Reusable buffers. Without them, every message in a large conversation makes the allocator request thousands of
+    /// pages from the kernel and return them.
     private var spareBuffers: [ByteBuffer] = []
-    /// The fewest spare buffers there were since the last upkeep: so many were of no use.
+    /// The lowest number of spare buffers since the last upkeep. That many can be freed.
     private var idleBuffers = 0
     private var dirty: [any RegisteredSocket] = []
     private var isPlanned = false
 
-    /// The socket has something to flush.
-    /// - Returns: whether the end of the turn has to be planned.
+    /// Adds a socket with packets to flush.
+    /// - Returns: true if the caller must schedule a flush.
     mutating func touched(_ socket: any RegisteredSocket) -> Bool {
         dirty.append(socket)
         return plan()
     }
 
-    /// Whether there are so many sockets that what arrives in the meantime had better go with them.
+    /// True if the flush is delayed, so that packets of the meantime are included.
     var areMany: Bool { dirty.count >= Self.manySockets }
 
-    /// The sockets to flush now. Those that are touched meanwhile have the next turn.
+    /// Starts a flush and returns the number of sockets in it. Sockets added later wait for the next turn.
     mutating func begin() -> Int {
         isPlanned = false
         return dirty.count
     }
 
-    /// The next socket to flush; nil: that is enough for one turn.
+    /// Returns the next socket to flush, or nil at the end of the flush or of the turn's byte limit.
     func next(after count: Int, of sockets: Int, bytes: Int) -> (any RegisteredSocket)? {
         count < sockets && bytes < Self.turnBytes ? dirty[count] : nil
     }
 
-    /// So many were flushed.
-    /// - Returns: whether another flush has to be planned.
+    /// Removes the first `count` sockets, which have been flushed.
+    /// - Returns: true if the caller must schedule another flush.
     mutating func ended(after count: Int) -> Bool {
         guard count < dirty.count else {
             dirty.removeAll(keepingCapacity: true)
@@ -56,21 +56,21 @@ struct FlushQueue {
 
     // MARK: Buffers
 
-    /// An empty buffer for what a socket will be sent.
     mutating func takeBuffer() -> ByteBuffer {
         let buffer = spareBuffers.popLast() ?? ByteBuffer()
         idleBuffers = min(idleBuffers, spareBuffers.count)
         return buffer
     }
 
-    /// Takes back a buffer that was handed to the channel. If that still needs it, this one gets other memory.
+    /// Takes back a buffer passed to the channel. If the channel still refers to it, clearing it allocates other
+    /// memory.
     mutating func giveBack(_ buffer: consuming ByteBuffer) {
         guard spareBuffers.count < 512, buffer.capacity <= 16 * 1024 else { return }
         buffer.clear()
         spareBuffers.append(buffer)
     }
 
-    /// Once a second: what was not used in that time is freed.
+    /// Frees the buffers that were not used since the last call. Called once a second.
     mutating func freeIdleBuffers() {
         spareBuffers.removeFirst(min(idleBuffers, spareBuffers.count))
         idleBuffers = spareBuffers.count

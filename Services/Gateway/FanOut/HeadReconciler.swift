@@ -2,66 +2,70 @@
 import NIOCore
 import StrataModel
 
-/// When heads are compared, from when on, and what follows for the times that packets may carry (docs/architecture.md §6).
+/// Decides when to compare heads, from which time on, and how late packets may be stamped (docs/architecture.md §6).
 ///
-/// The gateway learns of a change that pub/sub lost only when heads are compared. Until then it cannot know that the change is owed. So no packet is
-/// stamped much later than the last comparison: a client that loses its connection then replays from before the change that was still unknown.
+/// Only a comparison of heads reveals a change that pub/sub lost. Until then the gateway does not know that clients
+/// miss the change. Packets are therefore not stamped much later than the last comparison. A client that loses its
+/// connection then replays from a time before the unknown change.
 struct HeadReconciler {
-    /// How far beyond the last comparison packets may be stamped. With the heads' usual interval this never shows. Replays start 30 s before the time
-    /// of the last packet; the other 5 s are for transactions that were open at that comparison.
+    /// The maximum time beyond the last comparison that packets may be stamped with. It has no visible effect at the
+    /// usual interval.
+    ///
+    /// A replay starts 30 s before the time of the last packet. The remaining 5 s allow for transactions that were open
+    /// at that comparison.
     static let trust = Duration.seconds(25)
-    /// Services answer for the last 120 s, and 30 s more for slow transactions. A gateway that has not compared for longer has missed what no comparison will show.
+    /// The period for which a later comparison is complete. Services answer for the last 120 s, and for 30 s more
+    /// because of slow transactions. After a longer pause, no comparison reveals all missed changes.
     static let memory = TimeAmount.seconds(110)
-    /// The first question, which says no time, is answered for the last 30 s.
+    /// The period for which the first comparison is complete. It names no time and is answered for the last 30 s.
     static let firstMemory = TimeAmount.seconds(25)
 
-    /// What a comparison shows.
     struct Finding: Equatable {
-        /// What it finds missing happened since then. Only a change whose commit took long may be older.
+        /// The earliest time of the missing changes. Only a change with a slow commit can be older.
         var missingSince: Timestamp
-        /// Sockets that were there before this may miss more than it shows; nil: no socket does.
+        /// Sockets opened before this time may miss more changes than the comparison reveals. nil: no socket does.
         var missedBefore: NIODeadline?
     }
 
     let timing: FanOutTiming
-    /// The database's clock at the last comparison: where the next question starts. Nil before the first.
+    /// The database's clock at the last comparison, at which the next request starts. nil before the first.
     private(set) var since: Timestamp?
-    /// Until then heads are compared as often as while pub/sub is away.
+    /// The time until which heads are compared as often as while pub/sub is unavailable.
     private(set) var mistrustedUntil: NIODeadline?
     private(set) var isAsking = false
-    /// All changes before this are delivered, or the next comparison will find them; nil while there is no socket that could miss anything.
+    /// The time before which all changes are delivered or will be found by the next comparison. nil while no sockets
+    /// are open.
     private var watchedSince: NIODeadline?
     private var askedAt: NIODeadline?
 
     init(timing: FanOutTiming) { self.timing = timing }
 
-    /// How long to wait for the next comparison: soon while pub/sub is away and just after.
-    /// - Parameter jitter: 0.875 to 1.125, at random, so that gateways do not all ask at once.
+    /// Returns the time until the next comparison. It is short while pub/sub is unavailable and shortly after.
+    /// - Parameter jitter: a random factor, 0.875 to 1.125, that keeps gateways from asking at the same time.
     mutating func pause(at now: NIODeadline, isPubSubAvailable: Bool, jitter: Double) -> TimeAmount {
         if let end = mistrustedUntil, now >= end { mistrustedUntil = nil }
         let base = isPubSubAvailable && mistrustedUntil == nil ? timing.headsInterval : timing.headsIntervalWhileAway
         return .nanoseconds(Int64(Double(base.nanoseconds) * jitter))
     }
 
-    /// Pub/sub is back.
     mutating func recovered(at now: NIODeadline) { mistrustedUntil = now + timing.mistrust }
 
-    /// A socket has opened.
-    /// - Returns: true for the first socket. Then the time is unknown until heads have been compared: without sockets this gateway did not ask, and the database's
-    ///   clock may have been set meanwhile.
+    /// Handles the opening of a socket.
+    /// - Returns: true for the first socket. The database's clock is then unknown until heads are compared: without
+    ///   sockets the gateway did not ask for heads, and the clock may have been set meanwhile.
     mutating func woke(at now: NIODeadline) -> Bool {
         guard watchedSince == nil else { return false }
         watchedSince = now
         return true
     }
 
-    /// The last socket has closed: there is no client that could miss anything.
+    /// Handles the closing of the last socket.
     mutating func slept() {
         watchedSince = nil
         since = nil
     }
 
-    /// Time to compare. False: that is being done already.
+    /// Begins a comparison. Returns false if one is in progress.
     mutating func begin(at now: NIODeadline) -> Bool {
         guard !isAsking else { return false }
         isAsking = true
@@ -71,15 +75,16 @@ struct HeadReconciler {
 
     mutating func failed() { isAsking = false }
 
-    /// The answer came from another history of the database: what was asked before says nothing of it. Sockets that may have missed something are closed.
+    /// Restarts after an epoch change, because earlier answers do not apply to the new epoch. The caller closes all
+    /// sockets that may have missed changes.
     mutating func startedAnew(at now: NIODeadline) {
         isAsking = false
         since = nil
         watchedSince = askedAt ?? now
     }
 
-    /// By how much more than the time that has passed a clock may have gone on between two comparisons. One that went on by more was set, and the heads of what
-    /// happened before that are out of reach.
+    /// The maximum advance of the database's clock between two comparisons, beyond the elapsed time. A larger advance
+    /// means that the clock was set, so heads of earlier changes cannot be requested.
     static let leap = Duration.seconds(60)
 
     mutating func answered(asOf time: Timestamp, at now: NIODeadline) -> Finding {

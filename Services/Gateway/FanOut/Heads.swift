@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// What moved lately: compared with what a gateway has seen, it shows everything that pub/sub lost.
+/// The heads of recently changed logs. Compared with the positions of a gateway, they reveal everything that pub/sub
+/// lost.
 package struct Heads: Sendable {
     package struct Added: Sendable {
         package let user: UserKey
@@ -17,9 +18,9 @@ package struct Heads: Sendable {
     package var conversations: [(id: ConversationID, position: Position)]
     package var added: [Added]
     package var users: [(key: UserKey, position: Position)]
-    /// The database's clock when this was read: where the next question starts.
+    /// The database's clock at the time of reading, at which the next request starts.
     package var asOf: Timestamp
-    /// Of the database; empty if the service did not say.
+    /// The epoch of the database. Empty if the service did not name one.
     package var epoch = ""
 
     package init(

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// Where a socket joins one conversation: the catch-up has brought it up to `position`, and live changes go on from there.
+/// The point at which a socket joins a conversation. The catch-up has sent everything up to `position`; live changes
+/// follow.
 package struct JoinPoint: Sendable {
     package var id: ConversationID
     package var position: Position
-    /// What the fan-out had handed to the registries when it was asked.
+    /// The last position that the fan-out had passed to the registries when the catch-up asked for it.
     package var fanOutLast: Position
     package var numbers: UserNumbers
     package var messageCount: Int64

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// What one loop was handed about the newest message of a conversation, for each user: a message that is hidden from a user is not their newest one.
+/// The positions of a conversation's newest message, as delivered to one event loop. Users from whom a message is
+/// hidden have positions of their own.
 struct LastMessages {
     private struct Place {
-        /// Of the newest message.
+        /// The position of the newest message.
         var newest = Position.zero
-        /// Of the newest change that told what the last message is.
+        /// The position of the newest change that determines the last message.
         var told = Position.zero
     }
 
     private var common = Place()
-    /// Of users from whom the newest messages are hidden.
+    /// The positions of users from whom the newest messages are hidden.
     private var others: [UserID: Place] = [:]
 
-    /// Where the newest message is that this user may see, as far as the loop was handed any.
+    /// Returns the position of the newest message visible to the user, among those delivered to the loop.
     func newest(of user: UserID) -> Position { others.isEmpty ? common.newest : (others[user] ?? common).newest }
 
-    /// Where this user was told last what the last message is.
+    /// Returns the position of the newest change that showed the user a last message.
     func told(to user: UserID) -> Position { others.isEmpty ? common.told : (others[user] ?? common).told }
 
     mutating func created(at position: Position, hiddenFrom users: [UserID]) {
@@ -25,7 +26,7 @@ struct LastMessages {
         common = Place(newest: position, told: position)
     }
 
-    /// - Parameter users: those from whom the deleted message was hidden.
+    /// - Parameter users: the users from whom the deleted message was hidden.
     mutating func deleted(at position: Position, hiddenFrom users: [UserID]) {
         for user in others.keys where !users.contains(user) { others[user]?.told = position }
         for user in users where others[user] == nil { others[user] = common }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// How a user left a conversation, and what the client was told of it by then.
+/// A user's departure from a conversation, and the state of the conversation that the client last received.
 package struct LeaveRecord: Sendable, Equatable {
-    /// Of the change by which the user left, or of a later one.
+    /// The position of the change that removed the user, or of a later one.
     package var position: Position
-    /// The client was told of something that the user sees until here; zero if the conversation had been removed from the user's devices.
+    /// The position up to which the client has received content visible to the user. Zero if the conversation had been
+    /// removed from the user's devices.
     package var seenUpTo: Position
-    /// The user's own numbers, as the client was told them last.
+    /// The user's counts as last sent to the client.
     package var numbers = UserNumbers(uncounted: 0, hidden: 0, position: .zero)
-    /// Messages ever sent, as of the user's leaving or before.
+    /// The number of messages ever sent, at the user's departure or earlier.
     package var messageCount: Int64 = 0
-    /// Of the newest change by which the client knows what the last message is.
+    /// The position of the newest change from which the client knows the last message.
     package var lastMessageTold = Position.zero
 
     package init(
@@ -25,7 +26,7 @@ package struct LeaveRecord: Sendable, Equatable {
         self.lastMessageTold = lastMessageTold
     }
 
-    /// The conversation as the user sees it since they left, from how it was before.
+    /// Returns the conversation as the user sees it after leaving, derived from an earlier view.
     func after(_ view: ConversationView) -> ConversationView {
         guard view.conversation.position < position else { return view }
         var view = view

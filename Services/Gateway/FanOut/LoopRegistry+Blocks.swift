@@ -3,19 +3,18 @@ import NIOCore
 package import StrataModel
 import StrataWire
 
-/// Blocks of the users who have sockets on this loop. Messages that a block hides carry that with them; what nothing writes down, typing and presence, is kept
-/// back here.
+/// Blocks of users with sockets on this loop. A message lists the users from whom a block hides it. Typing and presence
+/// are not stored, so they are filtered here.
 extension LoopRegistry {
-    /// Whether it is known with whom the user has a block.
     package func knowsBlocks(of key: UserKey) -> Bool { userSockets[key]?.knowsBlocks ?? false }
 
-    /// It was asked with whom the user has a block.
+    /// Stores the user's blocks as read from the service.
     package func blocksRead(_ blocks: BlockedUsers, of key: UserKey) {
         userSockets[key]?.knowsBlocks = true
         changeBlocks(of: key) { $0.replace(by: blocks) }
     }
 
-    /// An entry of the user's own log came by; all that are about no block change nothing.
+    /// Applies an entry of the user's own log. Entries that do not concern blocks are ignored.
     package func blocksChanged(_ change: UserChange, of key: UserKey) {
         changeBlocks(of: key) { $0.apply(change) }
     }
@@ -31,7 +30,7 @@ extension LoopRegistry {
         for other in earlier.subtracting(now) { showAgain(other, to: key) }
     }
 
-    /// To each other the two look as if they had gone.
+    /// Shows `other` as offline to the user, because blocked users do not see each other's presence.
     private func showOffline(_ other: UserID, to user: UserSockets) {
         let tail = output.renderer.presenceChanged(other, to: Presence(status: .offline, lastSeenAt: nil))
         let stamp = stamp()

@@ -5,9 +5,9 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// What arrives from the fan-out, on its way to the sockets of this loop.
+/// Delivery of changes and typing signals from the fan-out to the sockets of this loop.
 extension LoopRegistry {
-    /// A change, in order of position within its conversation.
+    /// Delivers a change. Changes of a conversation arrive in order of position.
     func deliver(_ delivery: Delivery) {
         let change = delivery.change
         guard let conversation = conversations[change.conversationID] else { return }
@@ -30,7 +30,8 @@ extension LoopRegistry {
         flushDeferred()
     }
 
-    /// The hot path: no look-up per socket, two renderings for all of a version.
+    /// Delivers a plain message on the hot path: without a lookup for each socket, and with two renderings for each
+    /// protocol version.
     private func deliverMessage(_ delivery: Delivery, in conversation: LocalConversation, stamp: Stamp) {
         let change = delivery.change
         var tails = PlainTails(delivery: delivery, output: output)
@@ -53,7 +54,8 @@ extension LoopRegistry {
         bringBack(returning, to: conversation, by: change)
     }
 
-    /// A conversation that the user deleted from their devices comes back whole: the conversation first, then the message.
+    /// Rejoins a conversation that the user had deleted from their devices. The client receives the whole conversation
+    /// first, then the message.
     private func bringBack(_ sockets: [any RegisteredSocket], to conversation: LocalConversation, by change: Change) {
         for socket in sockets {
             leave(socket, from: conversation, at: change.position)
@@ -63,7 +65,7 @@ extension LoopRegistry {
 
     private func deliverAnything(_ delivery: Delivery, in conversation: LocalConversation, stamp: Stamp) {
         let change = delivery.change
-        // Users may have received or read a message already when it is read from the log.
+        // A message read from the log may already have been delivered to users or read by them.
         let isMessage = if case .messageCreated(_, _, _?) = change.content { true } else { false }
         var returning: [any RegisteredSocket] = []
         for index in conversation.members.indices where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
@@ -83,17 +85,18 @@ extension LoopRegistry {
         bringBack(returning, to: conversation, by: change)
     }
 
-    /// What the change makes of a member's numbers.
+    /// Updates the counts of a member for a change.
     private func hand(_ delivery: Delivery, to index: Int, in conversation: LocalConversation) {
         let member = conversation.members[index]
         conversation.members[index].tracked
             .handed(delivery.change, isFromLog: delivery.isFromLog, to: member.registration.key.user, isTold: !member.isHidden)
         guard !member.tracked.isOwed, conversation.members[index].tracked.isOwed else { return }
-        // What the client is told now without its counts must be in its replay until it has been told them.
+        // A packet without counts leaves the client's counts stale. Until they are sent, a replay must start before
+        // this change.
         gapOpened(.conversation(conversation.id), since: delivery.change.createdAt)
     }
 
-    /// Sockets of users who are not participants any more leave the conversation; those of users who have just become participants join it.
+    /// Removes the sockets of former participants from the conversation, and makes those of new participants join it.
     private func applyMembership(of change: Change, in conversation: LocalConversation) {
         switch change.content {
         case .conversationDeleted:
@@ -122,22 +125,23 @@ extension LoopRegistry {
         }
     }
 
-    /// The user takes part in a conversation that their sockets may not be in yet.
+    /// Tells the user's sockets to join a conversation, unless they are in it.
     func userAdded(_ key: UserKey, to id: ConversationID, at position: Position) {
         guard let user = userSockets[key] else { return }
         for socket in user.sockets { socket.membershipChanged(.added(id, at: position)) }
     }
 
-    // MARK: Numbers after a repair
+    // MARK: Counts after a repair
 
-    /// The log does not hold numbers, so those of users here were read along with it. They are of use when all has been handed on that they contain.
+    /// Stores counts that were read along with the log, which does not contain them. They apply once all changes that
+    /// they include have been delivered.
     func numbersRead(_ numbers: [UserID: UserNumbers], of id: ConversationID) {
         guard let conversation = conversations[id] else { return }
         conversation.numbersRead = numbers
     }
 
-    /// Nothing is missing any more: sockets that were told changes without the counts they made are told these.
-    /// - Returns: false if some are still unknown.
+    /// Sends the counts that were missing from earlier packets, once the gap is closed.
+    /// - Returns: false if some counts are still unknown.
     func tellNumbersRead(in conversation: LocalConversation) -> Bool {
         var areAllKnown = true
         for index in conversation.members.indices {
@@ -147,7 +151,7 @@ extension LoopRegistry {
             }
             let member = conversation.members[index]
             guard member.tracked.isOwed else { continue }
-            // What brings the conversation back brings its counts.
+            // The packets that bring the conversation back contain its counts.
             if member.isHidden {
                 conversation.members[index].tracked.settled()
             } else if member.tracked.areKnown {
@@ -160,7 +164,8 @@ extension LoopRegistry {
         return areAllKnown
     }
 
-    /// A user who has left keeps the counts they had, as their messages do. If these are not known, the client's next replay says them.
+    /// Sends the final counts to a user who leaves. If they are unknown, the connection is closed, and the client's
+    /// next replay brings them.
     private func tellNumbersAtLeaving(_ member: Member, in conversation: LocalConversation) {
         guard member.tracked.isOwed, !member.isHidden else { return }
         if member.tracked.areKnown { tellNumbers(of: member, in: conversation) } else { member.socket.end(.goingAway) }
@@ -173,7 +178,7 @@ extension LoopRegistry {
         member.socket.send(Rendering([tail], in: output.answers), values: values, stamp: stamp())
     }
 
-    /// Typing. Ephemeral: a socket that does not keep up is not told.
+    /// Delivers a typing signal. It is ephemeral: a socket with a backlog does not receive it.
     func deliverTyping(_ signal: TypingSignal) {
         guard let conversation = conversations[signal.conversationID] else { return }
         let key = UserKey(app: conversation.app, user: signal.user)
@@ -195,7 +200,7 @@ extension LoopRegistry.Member {
     }
 }
 
-/// The renderings of a plain message that one loop has used already.
+/// The renderings of a plain message that one loop has already used.
 private struct PlainTails {
     let delivery: Delivery
     let output: LoopRegistry.Output
@@ -214,7 +219,7 @@ private struct PlainTails {
         return rendering
     }
 
-    /// For a socket whose numbers are not known at present.
+    /// Returns the rendering for a socket whose counts are not known at present.
     func withoutNumbers(_ reader: Registration) -> Rendering { rendering(for: reader, includesNumbers: false) }
 
     mutating func other(_ reader: Registration) -> Rendering {

@@ -3,19 +3,19 @@ import Contracts
 package import StrataModel
 import StrataWire
 
-/// Which sockets of a loop are told of whose presence.
+/// The sockets of a loop that watch each user's presence.
 struct PresenceWatchers {
     private var sockets: [UserKey: [any RegisteredSocket]] = [:]
 
     func sockets(watching user: UserKey) -> [any RegisteredSocket] { sockets[user] ?? [] }
 
-    /// - Returns: whether it is the first of the user.
+    /// - Returns: true if it is the first socket that watches the user.
     mutating func add(_ socket: any RegisteredSocket, of user: UserKey) -> Bool {
         sockets[user, default: []].append(socket)
         return sockets[user]?.count == 1
     }
 
-    /// - Returns: whether it was the last of the user.
+    /// - Returns: true if it was the last socket that watched the user.
     mutating func remove(_ socket: any RegisteredSocket, of user: UserKey) -> Bool {
         sockets[user]?.removeAll { $0 === socket }
         guard sockets[user]?.isEmpty == true else { return false }
@@ -25,13 +25,13 @@ struct PresenceWatchers {
 }
 
 extension LoopRegistry {
-    /// The client has subscribed to presence.
+    /// Subscribes the socket to the presence of `users`.
     package func watch(_ users: [UserKey], by socket: any RegisteredSocket) {
         socket.registration.wantsPresence = true
         addWatched(users, by: socket)
     }
 
-    /// A socket that has subscribed to presence hears from now on also of those the user has just begun to follow.
+    /// Adds users whom the socket's user has begun to follow, if the socket has subscribed to presence.
     package func watchPresence(of identities: [BasicIdentity], by socket: any RegisteredSocket) {
         let registration = socket.registration
         guard registration.wantsPresence else { return }
@@ -52,7 +52,6 @@ extension LoopRegistry {
         if watchers.remove(socket, of: user) { fanOut.releasePresence(of: [user], for: self) }
     }
 
-    /// The client does not want to hear of presence any more.
     package func unwatchAll(_ socket: any RegisteredSocket) {
         let registration = socket.registration
         registration.wantsPresence = false

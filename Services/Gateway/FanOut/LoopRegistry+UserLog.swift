@@ -3,13 +3,13 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// Entries of users' own logs, on their way to the sockets of this loop.
+/// Delivery of entries of users' own logs to the sockets of this loop.
 ///
-/// A user's own log and the logs of the user's conversations have no order between them but the one in which things were committed. An entry that
-/// says what a conversation is to the user therefore waits until the socket has been told all of that conversation that the entry presupposes. If the
-/// socket has been told more by then, it is told what holds now, not what held when the entry was made.
+/// A user's own log and the logs of the user's conversations are ordered only by commit. An entry about a conversation
+/// is deferred until the socket has received all changes of the conversation that the entry presupposes. If the socket
+/// has received later changes by then, the packet shows the current state, not the state at the time of the entry.
 extension LoopRegistry {
-    /// An entry of a user's own log, in order.
+    /// Delivers an entry of a user's own log. Entries arrive in order of position.
     func deliverUserChange(_ change: UserChange, to key: UserKey) {
         guard let user = userSockets[key] else { return }
         user.cursor.advance(to: change.position)
@@ -37,7 +37,7 @@ extension LoopRegistry {
         fanOut.expect(position, of: id, since: change.createdAt)
     }
 
-    /// Something moved: tells what does not have to wait any longer.
+    /// Sends the deferred entries whose prerequisites have been met since the last call.
     package func flushDeferred() {
         guard !deferring.sockets.isEmpty, !deferring.isFlushing else { return }
         deferring.isFlushing = true
@@ -56,11 +56,11 @@ extension LoopRegistry {
 
     private func isDue(_ change: UserChange, for socket: any RegisteredSocket) -> Bool {
         if change.deletesConversation, socket.isCreatingConversation { return false }
-        // Of a conversation that the user has left, when the socket has been told so.
+        // The socket must first have learned that the user left the conversation.
         if case .conversationDeleted(let id) = change.content { return place(of: socket, in: id) == nil && !socket.membership.awaits(id) }
         guard let (id, position) = change.presupposes else { return true }
         guard let (conversation, index) = place(of: socket, in: id) else { return !socket.membership.awaits(id) }
-        // While the numbers are unknown there are none to tell.
+        // While the counts are unknown, they cannot be sent.
         return max(conversation.last, conversation.members[index].skip) >= position && !conversation.members[index].tracked.isOwed
     }
 
@@ -69,7 +69,7 @@ extension LoopRegistry {
         return (conversation, index)
     }
 
-    // MARK: Telling
+    // MARK: Sending
 
     private func tell(_ change: UserChange, to socket: any RegisteredSocket) {
         switch change.content {
@@ -101,23 +101,25 @@ extension LoopRegistry {
         var change = change
         guard let (conversation, index) = place(of: socket, in: id) else {
             guard let left = socket.membership.left[id], left.seenUpTo > upTo else { return sendUserChange(change, to: socket) }
-            // The user left after the deletion, and after what brought the conversation back: they keep what came since. The socket was sent it with counts
-            // from before the deletion. So it is told to remove all, and gets what it keeps once more, with the conversation, as from the log.
+            // The user left after the deletion, and after a message that had brought the conversation back. They
+            // keep what followed the deletion, but the socket received it with older counts. It receives a complete
+            // deletion, then the kept part and its conversation again, read from the log.
             change.content = .conversationHidden(id, upTo: upTo, wholly: true)
             sendUserChange(change, to: socket)
             return socket.membershipChanged(.returns(id, after: upTo))
         }
         let member = conversation.members[index]
         if member.skip > upTo, !member.isHidden {
-            // It had come back when the catch-up read it: the client keeps it, and what came since.
+            // The conversation had come back when the catch-up read it. The client keeps it, with everything since
+            // the deletion.
             change.content = .conversationHidden(id, upTo: upTo, wholly: false)
             return sendUserChange(change, to: socket)
         }
         change.content = .conversationHidden(id, upTo: upTo, wholly: true)
         sendUserChange(change, to: socket)
         if conversation.lastMessages.newest(of: change.user) > upTo {
-            // A message that came after the deletion overtook it: the socket was sent it, and has just been told to remove all. It gets it once more, with
-            // the conversation, as from the log.
+            // A message from after the deletion was delivered before this entry, which removes it. The socket
+            // receives the message and the conversation again, read from the log.
             leave(socket, from: conversation, at: upTo)
             socket.membershipChanged(.returns(id, after: upTo))
         } else {
@@ -130,14 +132,14 @@ extension LoopRegistry {
         let id = view.conversation.id
         guard let (conversation, index) = place(of: socket, in: id) else {
             var change = change
-            // The user left after that, and was not told of it, as the conversation was hidden.
+            // The user left afterwards and was not notified, because the conversation was hidden.
             if let left = socket.membership.left[id] { change.content = .conversationShown(left.after(view)) }
             return sendUserChange(change, to: socket)
         }
         guard conversation.members[index].isHidden else { return }
         let told = max(conversation.last, conversation.members[index].skip)
         if told > view.conversation.position {
-            // The user was not shown what came since: a catch-up shows it as it is now.
+            // The user has not seen later changes. A catch-up sends the conversation in its current state.
             leave(socket, from: conversation, at: told)
             socket.membershipChanged(.returns(id, after: told))
         } else {
@@ -147,8 +149,8 @@ extension LoopRegistry {
         }
     }
 
-    /// Tells an entry by which messages have gone, with what is left of their conversation.
-    /// - Parameter content: what is told, with the conversation as it is to be told.
+    /// Sends an entry that removes messages, with the remaining state of their conversation.
+    /// - Parameter content: makes the content of the packet from the conversation as the client must see it.
     private func tell(
         _ change: UserChange, about view: ConversationView, to socket: any RegisteredSocket, content: (ConversationView) -> UserChange.Content
     ) {
@@ -156,7 +158,7 @@ extension LoopRegistry {
         var change = change
         guard let (conversation, index) = place(of: socket, in: view.conversation.id) else {
             guard let left = socket.membership.left[view.conversation.id] else { return sendUserChange(change, to: socket) }
-            // The user left after that, and was told so: they go on seeing it as of then.
+            // The user left afterwards and was notified. They keep the state of the conversation at their departure.
             change.content = content(left.after(view))
             return sendUserChange(change, to: socket, withLastMessage: left.lastMessageTold <= position)
         }
@@ -169,14 +171,16 @@ extension LoopRegistry {
             told.messageCount = max(conversation.messageCount, view.messageCount)
         }
         change.content = content(told)
-        // A newer last message has been told already.
+        // The client may already have received a newer last message.
         sendUserChange(change, to: socket, withLastMessage: max(conversation.lastMessages.told(to: change.user), member.skip) <= position)
     }
 }
 
 extension UserChange {
-    /// A conversation is gone for the user. One that a socket of theirs has just created may be gone before the create was answered, if another request
-    /// of theirs is faster; an answer that came after the deletion would bring it back for the client.
+    /// True if the entry removes a conversation for the user.
+    ///
+    /// A conversation that a socket has just created can be removed by a faster request before its create is answered.
+    /// An answer after the deletion would bring the conversation back for the client.
     fileprivate var deletesConversation: Bool {
         switch content {
         case .conversationHidden, .conversationDeleted: true
@@ -184,7 +188,7 @@ extension UserChange {
         }
     }
 
-    /// The conversation it concerns, and what of it has to be told before.
+    /// The conversation of the entry, and the position up to which its changes must be sent first.
     fileprivate var presupposes: (id: ConversationID, position: Position)? {
         switch content {
         case .conversationHidden(let id, let upTo, _): (id, upTo)

@@ -5,28 +5,26 @@ package import NIOCore
 package import StrataModel
 package import StrataWire
 
-/// The sockets of one event loop, and who of them is in which conversation.
+/// The sockets of one event loop and their memberships in conversations.
 ///
-/// Everything here is touched on `loop` only, which is what makes `@unchecked Sendable` true. No task and no lock is on the way
-/// of a delivery; what is sent to a socket during one turn of the loop is flushed once, at its end.
+/// All state is accessed on `loop` only; `@unchecked Sendable` relies on this. A delivery involves no task and no lock.
+/// Packets sent to a socket during one turn of the loop are flushed once, at its end.
 package final class LoopRegistry: @unchecked Sendable {
-    /// A conversation that sockets of this loop are in, or are about to be.
+    /// A conversation that sockets of this loop are in, or are about to join.
     final class LocalConversation {
         let id: ConversationID
         let app: AppID
-        /// How far this loop was handed the conversation's changes.
         var cursor = LogCursor()
         var last: Position { cursor.last }
-        /// What was handed to this loop about the newest message.
         var lastMessages = LastMessages()
-        /// Messages ever sent, as of the newest change that a socket here was told.
+        /// The number of messages ever sent, as of the newest change that a socket of this loop has received.
         var messageCount: Int64 = 0
-        /// Messages ever sent, as of ``last``.
+        /// The number of messages ever sent, as of ``last``.
         var messageCountAtLast: Int64 = 0
-        /// Numbers that were read along with the log, until the gap closes: they may be newer than what was handed on so far.
+        /// Counts read along with the log, kept until the gap closes. They may be newer than the delivered changes.
         var numbersRead: [UserID: UserNumbers] = [:]
         var members: [Member] = []
-        /// Catch-ups that will attach sockets here: the conversation must stay subscribed for them.
+        /// The number of catch-ups that will attach sockets here. The conversation stays subscribed for them.
         var joining = 0
         init(id: ConversationID, app: AppID) {
             self.id = id
@@ -36,38 +34,38 @@ package final class LoopRegistry: @unchecked Sendable {
 
     struct Member {
         let socket: any RegisteredSocket
-        /// Of the socket, at hand for every delivery.
+        /// The socket's registration, stored here because every delivery uses it.
         let registration: Registration
         var tracked: MemberNumbers
         var numbers: UserNumbers { tracked.known }
-        /// Changes up to here reached the socket by its catch-up.
+        /// The position up to which the catch-up has sent the socket all changes.
         var skip: Position
-        /// The user deleted the conversation from their devices, and nothing came since: the next message brings it back.
+        /// True if the user deleted the conversation from their devices and no message has followed. The next message
+        /// brings it back.
         var isHidden: Bool
-        /// The position up to which the user deleted it: a change from before that arrives late does not bring it back.
+        /// The position up to which the user deleted the conversation. An earlier change that arrives late does not
+        /// bring it back.
         var hiddenUpTo = Position.zero
     }
 
     final class UserSockets {
         var sockets: [any RegisteredSocket] = []
-        /// How far the fan-out has handed this loop the user's own log.
         var cursor = LogCursor()
-        /// With whom the user has a block.
         var blocks = BlockedUsers()
-        /// Whether ``blocks`` has been asked for.
+        /// True if ``blocks`` has been read from the service.
         var knowsBlocks = false
     }
 
-    /// What deliveries are made with.
+    /// The dependencies and metrics of deliveries.
     struct Output {
         let renderer: Renderer
         let answers: AnswerBudget
         let sockets = Meter(label: "strata_gateway_sockets")
-        /// Changes handed to sockets, one for each.
+        /// The number of changes delivered, counted once for each socket.
         let deliveries = Counter(label: "strata_gateway_deliveries_total")
     }
 
-    /// Sockets with entries of their user's own log that wait for a conversation.
+    /// The sockets with deferred entries of their user's own log.
     struct Deferring {
         var sockets: [any RegisteredSocket] = []
         var isFlushing = false
@@ -86,7 +84,7 @@ package final class LoopRegistry: @unchecked Sendable {
     var flushing = FlushQueue()
     var deferring = Deferring()
     private var isDraining = false
-    /// As ``FanOut/era``.
+    /// The ``FanOut/era`` of this loop's state.
     package private(set) var era = 0
 
     package init(index: Int, loop: any EventLoop, fanOut: FanOut, renderer: Renderer, answers: AnswerBudget, services: any RegistryServices) {
@@ -97,12 +95,12 @@ package final class LoopRegistry: @unchecked Sendable {
         output = Output(renderer: renderer, answers: answers)
     }
 
-    /// Runs `body` on the loop, after everything enqueued before. Callable from anywhere.
+    /// Runs `body` on the loop, after everything enqueued before. Callable from any thread.
     package func enqueue(_ body: @escaping @Sendable (LoopRegistry) -> Void) {
         loop.execute { body(self) }
     }
 
-    // MARK: Sockets come and go
+    // MARK: Opening and closing sockets
 
     package func add(_ socket: any RegisteredSocket) {
         let key = socket.registration.key
@@ -132,14 +130,13 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// A replay begins: the socket is told nothing until its reading has caught up with the fan-out.
+    /// Resets a socket for a replay. It receives nothing until its catch-up has reached the fan-out's position.
     package func startAnew(_ socket: any RegisteredSocket) {
         leaveAll(socket)
         socket.registration.userPosition = nil
         socket.registration.deferredUserChanges = []
     }
 
-    /// Takes the socket out of every conversation.
     package func leaveAll(_ socket: any RegisteredSocket) {
         var released: [ConversationID] = []
         for conversation in socket.registration.conversations {
@@ -150,7 +147,7 @@ package final class LoopRegistry: @unchecked Sendable {
         if !released.isEmpty { fanOut.releaseConversations(released, for: self) }
     }
 
-    /// - Parameter position: of the change because of which it leaves.
+    /// - Parameter position: the position of the change that causes the departure.
     func leave(_ socket: any RegisteredSocket, from conversation: LocalConversation, at position: Position) {
         if let index = conversation.members.firstIndex(where: { $0.socket === socket }) {
             let member = conversation.members.remove(at: index)
@@ -198,8 +195,9 @@ package final class LoopRegistry: @unchecked Sendable {
         if !released.isEmpty { fanOut.releaseConversations(released, for: self) }
     }
 
-    /// Makes the socket a member, from where its catch-up ended.
-    /// - Returns: false if the loop has seen changes that the catch-up has not: then it must read on.
+    /// Makes the socket a member of a conversation at the point where its catch-up ended.
+    /// - Returns: false if the loop has received changes that the catch-up has not read. The catch-up must then read
+    ///   on.
     package func attach(_ socket: any RegisteredSocket, at point: JoinPoint) -> Bool {
         let registration = socket.registration
         guard let conversation = conversations[point.id] else { return true }
@@ -213,7 +211,7 @@ package final class LoopRegistry: @unchecked Sendable {
         return true
     }
 
-    /// The same for the user's own log.
+    /// Attaches the socket to its user's own log, like ``attach(_:at:)`` does for a conversation.
     package func attachUser(_ socket: any RegisteredSocket, position: Position, fanOutLast: Position) -> Bool {
         let registration = socket.registration
         guard let user = userSockets[registration.key] else { return true }
@@ -222,14 +220,14 @@ package final class LoopRegistry: @unchecked Sendable {
         return true
     }
 
-    /// The users who have sockets in a conversation. Callable from anywhere.
+    /// Returns the users who have sockets in a conversation. Callable from any thread.
     func users(in id: ConversationID) -> EventLoopFuture<Set<UserID>> {
         loop.submit { Set(self.conversations[id]?.members.map(\.registration.key.user) ?? []) }
     }
 
     // MARK: Upkeep
 
-    /// Once a second, for every socket, without a timer for each.
+    /// Runs the periodic work of all sockets once a second, instead of one timer for each socket.
     package func upkeep(turn: Int) {
         flushing.freeIdleBuffers()
         flushDeferred()
@@ -238,7 +236,7 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// New sockets are refused, and those that are open told to go elsewhere. Callable from anywhere.
+    /// Closes all open and future sockets, so that clients connect elsewhere. Callable from any thread.
     package func drain() {
         enqueue { registry in
             registry.isDraining = true
@@ -246,17 +244,18 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// Sockets are told to come back, here or elsewhere, and to replay; with a time only those that are older.
+    /// Closes the sockets opened before `time`, by default all of them. Their clients reconnect, here or elsewhere, and
+    /// replay.
     func sendAway(openedBefore time: NIODeadline = .distantFuture) {
         for socket in socketsByAge() where socket.registration.since < time { socket.end(.goingAway) }
     }
 
-    /// All sockets of this loop, the oldest first: a dictionary has no order of its own.
+    /// Returns all sockets of this loop, the oldest first. A dictionary has no stable order.
     private func socketsByAge() -> [any RegisteredSocket] {
         userSockets.values.flatMap(\.sockets).sorted { $0.registration.since < $1.registration.since }
     }
 
-    /// A publication says that a session, or all of a user's, have ended.
+    /// Closes the sockets of a session whose end was published. A nil digest means all sessions of the user.
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?) {
         services.sessionEnded(key, tokenDigest: tokenDigest)
         for socket in userSockets[key]?.sockets ?? [] where tokenDigest == nil || socket.registration.tokenDigest == tokenDigest {
@@ -264,7 +263,7 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// These sessions have ended, though no publication said so.
+    /// Closes the sockets of sessions that have ended without a received publication.
     package func sessionsEnded(_ digests: Set<[UInt8]>) {
         for socket in socketsByAge() where digests.contains(socket.registration.tokenDigest) { socket.end(.sessionEnded) }
     }
@@ -281,11 +280,12 @@ package final class LoopRegistry: @unchecked Sendable {
 
     func gapClosed(_ log: StampLimits.Log) { limits.gapClosed(log) }
 
-    /// - Parameter numbers: what was read along with the log.
+    /// Closes a conversation's gap once all missing counts are sent.
+    /// - Parameter numbers: the counts read along with the log.
     func gapClosed(_ id: ConversationID, numbers: [UserID: UserNumbers]) {
         if let conversation = conversations[id] {
             conversation.numbersRead.merge(numbers) { $0.position > $1.position ? $0 : $1 }
-            // Until these are told, too, no packet may carry a time from which a replay would not tell them.
+            // Until these counts are sent, no packet may carry a time from which a replay would omit them.
             guard tellNumbersRead(in: conversation) else { return fanOut.numbersMissing(in: id) }
             conversation.numbersRead = [:]
         }
@@ -293,7 +293,7 @@ package final class LoopRegistry: @unchecked Sendable {
         flushDeferred()
     }
 
-    /// The database was put back: how far logs were handed on says nothing any more. Who was told of them comes back and replays.
+    /// Discards all positions after an epoch change, and closes all sockets. Their clients reconnect and replay.
     func startAnew(era: Int) {
         self.era = era
         for conversation in conversations.values {
@@ -306,18 +306,19 @@ package final class LoopRegistry: @unchecked Sendable {
         sendAway()
     }
 
-    /// What the database's clock shows, as far as the last comparison of heads told; nil: it is not known.
+    /// The database's clock as of the last comparison of heads. nil: unknown.
     package var clock: DatabaseClock? {
         get { limits.clock }
         set { limits.clock = newValue }
     }
-    /// The least time of what an open gap owes.
+    /// The earliest time limit among open gaps.
     var gapFloor: Timestamp? { limits.gapFloor }
-    /// No packet of any socket here may be stamped later.
+    /// The latest time that packets of this loop's sockets may be stamped with.
     package var ceiling: Timestamp? { limits.ceiling }
 
-    /// The time for a packet that is made now, and tells of a change that was made at `time`: a change is never told with an earlier time than its own. Where
-    /// the database's clock is not known, each socket has a limit of its own.
+    /// Returns the current time for a packet about a change made at `time`. The result is never before `time`.
+    ///
+    /// If the database's clock is unknown, the result is the distant future, and each socket applies its own limit.
     package func stamp(atLeast time: Timestamp = Timestamp(microseconds: 0)) -> Stamp {
         Stamp(max(limits.clock?.now(at: loop.now) ?? .distantFuture, time))
     }

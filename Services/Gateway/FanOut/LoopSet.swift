@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A small set of indices of event loops: one bit each. Up to 64 event loops, which is what nearly every machine has, it allocates nothing.
+/// A set of event-loop indices, stored as one bit each. It allocates no memory for indices below 64, which covers
+/// almost every machine.
 struct LoopSet: ExpressibleByArrayLiteral {
     private var first: UInt64 = 0
-    /// The bits from 64 on, no more of them than were needed so far.
+    /// The bits of indices from 64 on. It grows only as far as needed.
     private var rest: [UInt64] = []
 
     init(arrayLiteral elements: Int...) { for element in elements { insert(element) } }

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// The numbers of one socket's user in one conversation, as far as a loop knows them, and whether the client still has to be told them.
+/// A user's counts in one conversation as known to an event loop, and whether the client still lacks them.
 ///
-/// A change that arrives by itself says which numbers it made; one that was read from the log does not. After the latter the numbers of the users
-/// whose numbers it altered are unknown until they have been read: no packet tells a count that is older than the change it tells of. The client was told
-/// the change without its counts then, and is owed one packet with both (``LoopRegistry/gapClosed(_:numbers:)``).
+/// A published change states the counts that it causes; a change read from the log does not. After the latter, the
+/// counts of affected users are unknown until they are read. A packet never states counts older than its change. The
+/// client receives such a change without counts, and later one packet with both
+/// (``LoopRegistry/gapClosed(_:numbers:)``).
 struct MemberNumbers {
     private(set) var known: UserNumbers
-    /// The last change that altered the numbers and did not say how.
+    /// The position of the last change that altered the counts without stating them.
     private(set) var unknownUpTo = Position.zero
-    /// The client was handed such a change, and has not been told both counts since.
+    /// True if the client has received such a change, and has not received both counts since.
     private(set) var isOwed = false
 
     init(_ known: UserNumbers) { self.known = known }
 
-    /// Whether a count made of ``known`` is true.
+    /// True if ``known`` is up to date.
     var areKnown: Bool { known.position >= unknownUpTo }
 
-    /// Newer numbers replace older ones, whatever order they come in.
+    /// Stores new counts. Older counts than the known ones are ignored.
     mutating func take(_ new: UserNumbers) {
         if new.position >= known.position { known = new }
     }
 
-    /// A change is handed to the socket of `user`.
+    /// Updates the counts for a change delivered to a socket of `user`.
     /// - Parameters:
-    ///   - isFromLog: it was read from the log.
-    ///   - isTold: the client is told of it; it is not while the conversation is hidden from it.
+    ///   - isFromLog: true if the change was read from the log.
+    ///   - isTold: true if the client receives the change. A client to which the conversation is hidden does not.
     mutating func handed(_ change: Change, isFromLog: Bool, to user: UserID, isTold: Bool) {
         if let new = change.numbers[user] { return take(new) }
         guard isFromLog, change.numbers.isEmpty, change.altersNumbers(of: user) else { return }
@@ -34,15 +35,16 @@ struct MemberNumbers {
         if isTold { isOwed = true }
     }
 
-    /// The client has been told both counts, or needs them no more.
+    /// Records that the client has received both counts, or no longer needs them.
     mutating func settled() { isOwed = false }
 }
 
 extension Change {
-    /// Whether the numbers of `user` are others after it. The number of messages is no such number: every change carries it.
+    /// Returns true if the change alters the counts of `user`. The number of messages is not one of them: every change
+    /// carries it.
     fileprivate func altersNumbers(of user: UserID) -> Bool {
         switch content {
-        // One that is hidden from a user counts as hidden from the beginning, and never as anything else.
+        // A message hidden from a user always counts as hidden, never as anything else.
         case .messageCreated: actor == user || hiddenFrom.contains(user)
         case .messageDeleted: !hiddenFrom.contains(user)
         case .receipts(let receipts): receipts.contains { $0.user == user && $0.status == .read }

@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// What one socket knows of the conversations its user has come to or left, beside those it is in.
+/// The conversations that a socket's user has been added to or has left, apart from those that the socket is in.
 ///
-/// Up to three sources tell that a user was added (the conversation's channel, the user's own, the heads), in any order, late or twice. Each time
-/// this type finds out whether the socket knows already.
+/// Up to three sources report that a user was added: the conversation's channel, the user's channel, and the heads.
+/// Reports arrive in any order, late, or more than once. This type detects duplicates.
 package struct Membership {
     package init() {}
 
-    /// Why a conversation is to be joined.
+    /// The reasons to join a conversation.
     private struct Join {
-        /// The log is to be read from after here.
+        /// The position after which the log must be read.
         var after: Position?
-        /// The newest change known that added the user.
+        /// The position of the newest known change that added the user.
         var addition: Position?
     }
 
-    /// Conversations to join once no other catch-up runs, and the socket is in them no more.
+    /// Conversations to join when no other catch-up runs and the socket is not in them.
     private var joins: [ConversationID: Join] = [:] { didSet { if joins.isEmpty { waitingSince = nil } } }
-    /// The last time shown when the first of these became known: while they wait behind another catch-up, that one must not show later times.
+    /// The time on the socket's last packet when the first of ``joins`` was added. A catch-up that runs before them
+    /// must not send later times.
     package private(set) var waitingSince: Timestamp?
     package private(set) var left: [ConversationID: LeaveRecord] = [:]
-    /// Conversations that a running catch-up will attach, as far as entries of the user's own log have to wait for it.
+    /// Conversations that a running catch-up will attach. Entries of the user's own log about them are deferred.
     package var pending: Set<ConversationID> = []
-    /// Conversations the user is in that could not be shown, and up to where their logs were read.
+    /// Conversations that could not be shown, with the positions up to which their logs were read.
     private var setAside: [ConversationID: Position] = [:]
-    /// Those of them that are being looked at again.
+    /// The set-aside conversations that are being retried.
     private var lookedAtAgain: Set<ConversationID> = []
-    /// How often they were looked at again since the newest of them was set aside.
+    /// The number of retries since a conversation was last set aside for the first time.
     package private(set) var vainLooks = 0
 
-    /// Whether a catch-up that runs, or will, brings the conversation.
+    /// Returns true if a running or pending catch-up will attach the conversation.
     package func awaits(_ id: ConversationID) -> Bool { pending.contains(id) || joins[id] != nil }
 
-    /// A replay starts anew: whatever was to be joined, it will find.
+    /// Clears the state for a replay, which finds all conversations to join.
     package mutating func startedAnew() {
         pending = []
         setAside = [:]
@@ -42,22 +43,24 @@ package struct Membership {
         joins = [:]
     }
 
-    /// The conversation is to be read from after this position.
-    /// - Parameter shown: the last time that a packet of the socket carried.
+    /// Adds a conversation to join. Its log must be read after `position`.
+    /// - Parameter shown: the time on the socket's last packet.
     package mutating func join(_ id: ConversationID, after position: Position, shown: Timestamp) {
         waitingSince = waitingSince ?? shown
         joins[id, default: Join()].after = min(joins[id]?.after ?? position, position)
     }
 
-    /// The user takes part in the conversation since `position`. Told once or several times.
-    /// - Parameter known: how far the socket has been told the conversation, if it is in it.
-    /// - Parameter shown: the last time that a packet of the socket carried.
-    /// - Returns: whether that was news.
+    /// Handles a report that the user was added to the conversation. Reports can be repeated.
+    /// - Parameters:
+    ///   - position: the position of the change that added the user.
+    ///   - known: the position up to which the socket has received the conversation, if the socket is in it.
+    ///   - shown: the time on the socket's last packet.
+    /// - Returns: true if the report is new.
     package mutating func added(to id: ConversationID, at position: Position, known: Position?, shown: Timestamp) -> Bool {
         if let known, position <= known { return false }
-        // Told late, of a time that a catch-up has covered meanwhile, together with the user's removal after it.
+        // A late report: a catch-up has already covered the addition, together with the user's later removal.
         if let left = left[id], position <= left.position { return false }
-        // Of what cannot be shown it is told once more. To look at it each time would be without end.
+        // Reports about a conversation that cannot be shown are repeated. Retrying it each time would never end.
         if let read = setAside[id] {
             if position <= read { return false }
             setAside[id] = nil
@@ -68,8 +71,10 @@ package struct Membership {
         return true
     }
 
-    /// The user has no part in the conversation any more. The news that the user was added before may come once more: to join by it now would show
-    /// everything again. The news that the user was added after it still counts.
+    /// Handles the user's departure from the conversation.
+    ///
+    /// Reports of earlier additions can follow. Joining because of them would send everything again, so they are
+    /// discarded. Reports of later additions stay valid.
     package mutating func left(_ id: ConversationID, record: LeaveRecord) {
         if record.position > left[id]?.position ?? .zero { left[id] = record }
         setAside[id] = nil
@@ -80,7 +85,7 @@ package struct Membership {
         joins[id] = join.after == nil && join.addition == nil ? nil : join
     }
 
-    /// The socket has come into the conversation, having been told it up to `position`.
+    /// Handles the attachment of the socket to the conversation, after it has received all changes up to `position`.
     package mutating func attached(_ id: ConversationID, at position: Position) {
         setAside[id] = nil
         lookedAtAgain.remove(id)
@@ -89,9 +94,9 @@ package struct Membership {
         if joins[id]?.after == nil { joins[id] = nil }
     }
 
-    /// A catch-up has come to its end without these, which cannot be shown at present.
-    /// - Parameter conversations: and up to where their logs were read.
-    /// - Returns: those of which that is news.
+    /// Sets aside conversations that a finished catch-up could not show.
+    /// - Parameter conversations: the conversations, with the positions up to which their logs were read.
+    /// - Returns: the conversations that were not set aside before.
     package mutating func setAside(_ conversations: [ConversationID: Position]) -> [ConversationID] {
         let new = conversations.keys.filter { !lookedAtAgain.contains($0) }
         if !new.isEmpty { vainLooks = 0 }
@@ -104,7 +109,7 @@ package struct Membership {
         return new
     }
 
-    /// Takes what was set aside, in order to look at it again.
+    /// Takes all set-aside conversations for a retry.
     package mutating func takeSetAside() -> [ConversationID: Position] {
         defer { setAside = [:] }
         vainLooks += 1
@@ -112,13 +117,15 @@ package struct Membership {
         return setAside
     }
 
-    /// Takes what can be joined now, and after which positions. Conversations the socket is in are left until it leaves them.
+    /// Takes the conversations that can be joined now, with the positions after which to read. Conversations that the
+    /// socket is in remain until it leaves them.
     package mutating func takeReady(isIn: (ConversationID) -> Bool) -> [ConversationID: Position] {
         guard !joins.isEmpty else { return [:] }
         var ready: [ConversationID: Position] = [:]
         for (id, join) in joins where !isIn(id) {
-            // Since the user left, or since the socket opened, the user may have come and gone more than once without the socket being told. The log
-            // begins for the user where they first joined, and what lies before the socket's time is stepped over.
+            // The user may have been added and removed several times without a report, since the user left or the
+            // socket opened. The log begins for the user at their first addition; entries from before the socket's time
+            // are skipped.
             ready[id] = join.after ?? left[id]?.position ?? .zero
         }
         for id in ready.keys {
@@ -128,7 +135,7 @@ package struct Membership {
         return ready
     }
 
-    /// These could not be joined.
+    /// Puts back conversations that could not be joined.
     package mutating func putBack(_ conversations: [ConversationID: Position]) {
         for (id, position) in conversations where joins[id]?.after == nil { joins[id, default: Join()].after = position }
     }

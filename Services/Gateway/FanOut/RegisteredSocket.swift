@@ -3,61 +3,61 @@ package import NIOCore
 package import StrataModel
 package import StrataWire
 
-/// What the fan-out needs of a socket, whatever the socket is a connection of. All of it is called on the loop of the socket's registry.
+/// A socket as seen by the fan-out, independent of its transport. All members are called on the loop of the socket's
+/// registry.
 package protocol RegisteredSocket: AnyObject, Sendable {
-    /// What the registry keeps of this socket.
     var registration: Registration { get }
-    /// Which conversations the socket is about to join, and which it has left.
+    /// The conversations that the socket is about to join and those that it has left.
     var membership: Membership { get }
-    /// Whether a create of a conversation has not been answered. Which conversation the answer shows is not known before: a distinct one may exist.
+    /// True if a request to create a conversation has not been answered. Until then the conversation's identity is
+    /// unknown, because a distinct one may already exist.
     var isCreatingConversation: Bool { get }
 
-    /// A change that was handed on: the answer to the request that caused it goes first, if this socket owes one.
+    /// Sends a change. If this socket made the request that caused it, the answer is sent first.
     func deliver(_ delivery: Delivery, as rendering: Rendering, values: ReaderValues, stamp: Stamp)
-    /// Packets that are no change of a conversation. They may not be dropped either.
+    /// Sends packets that are not changes of a conversation and must not be dropped.
     func send(_ rendering: Rendering, values: ReaderValues, stamp: Stamp)
-    /// A packet that may be dropped.
-    /// - Parameter user: whose presence it tells; nil of typing.
+    /// Sends a packet that may be dropped.
+    /// - Parameter user: the user whose presence it describes. nil for typing.
     func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp)
-    /// The user has come to a conversation or has left one.
     func membershipChanged(_ event: MembershipEvent)
     func end(_ reason: RegisteredSocketEnd)
-    /// The turn of the loop is over: what was collected for the socket leaves.
-    /// - Returns: bytes that the channel was given.
+    /// Writes the packets collected during the event-loop turn.
+    /// - Returns: the number of bytes written to the channel.
     func flush() -> Int
-    /// Once a second.
-    /// - Parameter turn: counts the seconds.
+    /// Runs periodic work. Called once a second.
+    /// - Parameter turn: the number of seconds so far.
     func upkeep(turn: Int)
 }
 
-/// What happened to a user in a conversation, as the user's socket is told by the registry.
+/// A change of a user's membership in a conversation, reported by the registry to a socket of the user.
 package enum MembershipEvent {
-    /// The socket is in the conversation no more.
+    /// The socket has left the conversation.
     case left(ConversationID, LeaveRecord)
-    /// A conversation that the socket has left may be joined again.
+    /// The socket may join conversations that it has left.
     case canRejoin
-    /// The conversation is to be read again, from after this position, and joined.
+    /// The conversation must be read after this position and joined again.
     case returns(ConversationID, after: Position)
-    /// The user takes part in the conversation since `position`. It may be told more than once.
+    /// The user was added to the conversation at `position`. Reports can be repeated.
     case added(ConversationID, at: Position)
 }
 
-/// Why the fan-out ends a connection.
+/// The reason why the fan-out closes a connection.
 package enum RegisteredSocketEnd {
-    /// The client is to come back, here or elsewhere, and to replay.
+    /// The client must reconnect, here or elsewhere, and replay.
     case goingAway
     case sessionEnded
 }
 
-/// What a registry needs of the gateway's services.
+/// The services of the gateway as seen by a registry.
 package protocol RegistryServices: Sendable {
-    /// The name of a user, if it came by lately.
+    /// Returns a user's identity if it is cached.
     func knownIdentity(of key: UserKey) -> BasicIdentity?
     func remember(_ identity: BasicIdentity, in app: AppID)
-    /// Asks for a user's name, and remembers it; nil if it cannot be asked for.
+    /// Fetches and caches a user's identity. nil if it cannot be fetched.
     func identity(of key: UserKey, on loop: any EventLoop) -> EventLoopFuture<BasicIdentity?>
-    /// The present status of another user, for this one; nil if it cannot be asked for.
+    /// Fetches a user's present status as visible to another user, `key`. nil if it cannot be fetched.
     func presence(of user: UserID, for key: UserKey, on loop: any EventLoop) -> EventLoopFuture<Presence?>
-    /// A session has ended; nil: all sessions of the user.
+    /// Handles the end of a session. A nil digest means all sessions of the user.
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?)
 }

@@ -3,26 +3,26 @@ package import NIOCore
 package import StrataModel
 package import StrataWire
 
-/// What the registry of a loop keeps of one socket: where it is a member, and how far it was told its user's own log.
+/// A registry's state for one socket: its conversations and its position in the user's own log.
 ///
-/// Only the registry changes it, on its loop, which is what makes `@unchecked Sendable` true.
+/// Only the registry changes it, on its loop. `@unchecked Sendable` relies on this.
 package final class Registration: @unchecked Sendable {
     package let key: UserKey
     package let version: WireVersion
     let tokenDigest: [UInt8]
-    /// When the socket opened, by the clock that never jumps.
+    /// The time at which the socket opened, by the monotonic clock.
     package let since: NIODeadline
 
     var conversations: [LoopRegistry.LocalConversation] = []
-    /// Position in the user's own log, up to which its entries were sent or are deferred; nil while not attached.
+    /// The position up to which entries of the user's own log were sent or deferred. nil while the socket is not
+    /// attached.
     package internal(set) var userPosition: Position?
-    /// Entries of the user's own log that wait for the conversation they concern; in order, so that all behind the first waits.
+    /// Deferred entries of the user's own log, in order. All entries behind the first wait for it.
     var deferredUserChanges: [UserChange] = []
-    /// Of whose presence the socket is told.
+    /// The users whose presence the socket watches.
     var watched: Set<UserKey> = []
-    /// Whether the client has subscribed to presence.
     var wantsPresence = false
-    /// With whom the user has a block: neither is told that the other types or comes and goes.
+    /// The user's blocks. Neither of two users with a block receives the other's typing or presence.
     package internal(set) var blocks = BlockedUsers()
 
     package init(key: UserKey, version: WireVersion, tokenDigest: [UInt8], since: NIODeadline) {
@@ -32,12 +32,12 @@ package final class Registration: @unchecked Sendable {
         self.since = since
     }
 
-    /// Whether the socket is told what happens in this conversation.
+    /// Returns true if the socket receives the changes of this conversation.
     package func isIn(_ id: ConversationID) -> Bool { conversations.contains { $0.id == id } }
 
-    /// How far the loop was handed a conversation that the socket is in.
+    /// Returns the loop's position in a conversation that the socket is in.
     package func position(in id: ConversationID) -> Position? { conversations.first { $0.id == id }?.last }
 
-    /// When the first entry of the user's own log was made that the socket has not been told yet.
+    /// The time of the first deferred entry of the user's own log.
     package var owedUserChangeSince: Timestamp? { deferredUserChanges.first?.createdAt }
 }

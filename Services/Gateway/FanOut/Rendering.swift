@@ -2,18 +2,18 @@
 import NIOCore
 package import StrataWire
 
-/// Packets that are ready to be sent, to one socket or to many.
+/// Packets that are ready to be sent to one or more sockets.
 package struct Rendering: Sendable {
-    /// A text of so many bytes is not copied for each socket: all that wait for it share its memory.
+    /// The text size from which sockets share one copy in memory.
     package static let sharedBytes = 16 << 10
 
     package let tails: [PacketTail]
-    /// Whether one of them is not copied.
+    /// True if at least one text is shared instead of copied.
     package let isLarge: Bool
-    /// The room that their texts take, once for all who hold them; nil for short ones, which are copied.
+    /// The memory reserved for shared texts, once for all sockets. nil if all texts are copied.
     package let lease: AnswerBudget.Lease?
 
-    /// - Parameter lease: nil: a new one, if there is something to be held.
+    /// - Parameter lease: the lease to use. nil: a new one if a text is shared.
     package init(_ tails: [PacketTail], in budget: AnswerBudget, lease: AnswerBudget.Lease? = nil) {
         self.tails = tails
         isLarge = tails.contains { $0.text.readableBytes >= Self.sharedBytes }

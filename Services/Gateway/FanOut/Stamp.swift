@@ -2,7 +2,7 @@
 package import StrataModel
 package import StrataWire
 
-/// A time together with its text, so that one turn of the loop writes it out once for all its packets.
+/// A timestamp with its text, so that one event-loop turn formats it once for all packets.
 package struct Stamp {
     package let time: Timestamp
     package let text: TimestampText
@@ -13,6 +13,6 @@ package struct Stamp {
 }
 
 extension Timestamp {
-    /// Later than any other.
+    /// The latest representable time.
     package static let distantFuture = Timestamp(microseconds: .max)
 }

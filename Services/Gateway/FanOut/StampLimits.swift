@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Up to which time the packets of a loop may be stamped (docs/architecture.md §6, The time on packets).
+/// The latest time with which packets of a loop may be stamped (docs/architecture.md §6, The time on packets).
 struct StampLimits {
     /// A log whose sequence may have a gap.
     enum Log: Hashable {
@@ -9,16 +9,16 @@ struct StampLimits {
         case user(UserKey)
     }
 
-    /// Logs whose sequence has a gap, with the time no packet may be stamped beyond.
+    /// Logs with a gap, each with the latest time allowed on packets.
     private var gaps: [Log: Timestamp] = [:] { didSet { update() } }
     private(set) var gapFloor: Timestamp?
-    /// As of the last comparison of heads, once the gaps that it showed are open; nil: none yet. Packets are not stamped much later,
-    /// because of what heads have not shown yet (``HeadReconciler/trust``).
+    /// The database's clock as of the last comparison of heads, set after the gaps found by it are open. nil: unknown.
+    /// It limits the times on packets, because later heads are not known (``HeadReconciler/trust``).
     var clock: DatabaseClock? { didSet { update() } }
-    /// No packet of any socket of the loop may be stamped later.
+    /// The latest time allowed on packets of this loop's sockets. nil: no limit.
     private(set) var ceiling: Timestamp?
 
-    /// Something in this log that was made at `time` is owed.
+    /// Opens a gap for changes made at `time`, or keeps an earlier limit.
     mutating func gapOpened(_ log: Log, since time: Timestamp) { gaps[log] = min(gaps[log] ?? time, time) }
 
     mutating func gapClosed(_ log: Log) {

@@ -2,16 +2,15 @@
 import NIOCore
 import StrataModel
 
-/// Who is typing in the conversations of this gateway, as far as the gateway was told. It serves only to end what is not announced any more
-/// (docs/architecture.md §7).
+/// The typing users in this gateway's conversations, kept to end typing whose signals stop (docs/architecture.md §7).
 ///
-/// The presence service says how long a signal is valid, since it knows when it would say more.
+/// The presence service states how long a signal is valid, because it knows when it would repeat the signal.
 struct TypistTable {
     private var table: [ConversationID: [UserID: NIODeadline]] = [:]
 
     var isEmpty: Bool { table.isEmpty }
 
-    /// - Parameter end: If nothing more is heard of this typist until then, they have finished.
+    /// - Parameter end: the time at which typing ends unless another signal arrives.
     mutating func heard(_ signal: TypingSignal, until end: NIODeadline) {
         if signal.action == .finished {
             remove(signal.user, in: signal.conversationID)
@@ -27,7 +26,7 @@ struct TypistTable {
 
     mutating func forget(_ conversation: ConversationID) { table[conversation] = nil }
 
-    /// Takes out all typists whose last signal is good no longer, in an order that does not depend on that of the table.
+    /// Removes and returns all typists whose last signal has expired. The order does not depend on that of the table.
     mutating func takeEnded(at now: NIODeadline) -> [TypingSignal] {
         var ended: [TypingSignal] = []
         for (conversation, typists) in table {

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Decides, for one user of one gateway, which entries of the user's own log are handed on to the user's sockets, and when the log is read.
+/// A state machine for one user of one gateway. It decides which entries of the user's own log to deliver to the user's
+/// sockets, and when to read the log.
 ///
-/// Simpler than ``ConversationFeed``: entries are few, so what comes out of order is read instead of kept.
+/// It is simpler than ``ConversationFeed``: entries are rare, so entries that arrive out of order are read again
+/// instead of kept.
 struct UserFeed {
-    /// What is to be done, in this order.
+    /// A step for the owner. Actions are performed in the order in which they are returned.
     enum Action {
         case deliver(UserChange)
-        /// Something since then is, or may be, owed: no packet may be stamped later until the gap is closed.
+        /// An entry is or may be missing. Until the gap is closed, no packet may be stamped later than `since`.
         case openGap(since: Timestamp)
         case closeGap
-        /// Read the log after this; then call ``repaired(_:)`` or ``repairFailed()``.
+        /// Read the log after this position, then call ``repaired(_:)`` or ``repairFailed()``.
         case read(after: Position)
         /// Call ``repairIfBehind()`` after the pause that follows a failed repair.
         case checkLater
     }
 
-    /// Last position handed on; nil until told.
+    /// The last delivered position. nil until the start of the sequence is known.
     private(set) var last: Position?
-    /// The log is being read.
+    /// True while the log is being read.
     private(set) var isRepairing = false
-    /// A position known to exist that may not have come yet.
+    /// A position known to exist. The entries up to it may not have arrived yet.
     private var target = Position.zero
-    /// Something was heard of before it was told where the sequence starts; this is the time of the first of it.
+    /// The earliest time of entries reported before the start of the sequence was known.
     private var heardSince: Timestamp?
 
-    /// A socket has read the log up to `position`: if none did before, that is where the sequence starts.
+    /// Handles a log read up to `position` by a socket's catch-up. The sequence starts there if its start is not known
+    /// yet.
     mutating func readElsewhere(to position: Position) -> [Action] {
         guard last == nil else { return [] }
         last = position
@@ -34,7 +37,6 @@ struct UserFeed {
         return missing(target, since: time)
     }
 
-    /// An entry came from pub/sub.
     mutating func changePublished(_ change: UserChange) -> [Action] {
         guard let last else { return heard(of: change.position, since: change.createdAt) }
         guard change.position > last else { return [] }
@@ -43,14 +45,14 @@ struct UserFeed {
         return [.deliver(change)]
     }
 
-    /// The log has come to `position`, at `time` or later.
+    /// Handles a report that the log has reached `position`, at `time` or later.
     mutating func headSeen(_ position: Position, since time: Timestamp) -> [Action] {
         guard let last else { return heard(of: position, since: time) }
         guard position > last else { return [] }
         return missing(position, since: time)
     }
 
-    /// Whether anything is missing shows when the sequence starts.
+    /// Records a position while the start of the sequence is unknown. Only the start shows whether entries are missing.
     private mutating func heard(of position: Position, since time: Timestamp) -> [Action] {
         target = max(target, position)
         heardSince = heardSince.map { min($0, time) } ?? time
@@ -62,7 +64,7 @@ struct UserFeed {
         return [.openGap(since: time)] + repairIfBehind()
     }
 
-    /// Time to read what is missing, unless that is being done.
+    /// Starts to read missing entries, unless a read is in progress.
     mutating func repairIfBehind() -> [Action] {
         guard !isRepairing, let last else { return [] }
         guard target > last else { return [.closeGap] }
@@ -70,13 +72,13 @@ struct UserFeed {
         return [.read(after: last)]
     }
 
-    /// The log could not be read: what is missing stays so.
+    /// Handles a failed log read. The gap stays open until a retry succeeds.
     mutating func repairFailed() -> [Action] {
         isRepairing = false
         return [.checkLater]
     }
 
-    /// A page of the log after ``last`` came. Should it not reach as far as it must, there is another one.
+    /// Handles a page of the log after ``last``. Requests another page if entries are still missing.
     mutating func repaired(_ changes: [UserChange]) -> [Action] {
         isRepairing = false
         var actions: [Action] = []
@@ -84,7 +86,8 @@ struct UserFeed {
             last = change.position
             actions.append(.deliver(change))
         }
-        // A log that holds less than it must has been put back: it will not come.
+        // A log that ends before a known position was restored to an older state. The missing entries no longer
+        // exist.
         if actions.isEmpty { target = last ?? .zero }
         return actions + repairIfBehind()
     }

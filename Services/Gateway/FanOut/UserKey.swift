@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// A user of one application: the key of everything a gateway keeps per user.
+/// A user of one app: the key of all state that a gateway keeps for a user.
 package struct UserKey: Hashable, Sendable {
     package let app: AppID
     package let user: UserID

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 
-/// The time in which a body or a message has to arrive: ``timeout``, and longer while on average a minimum of bytes per second comes.
+/// The time limit for the arrival of a body or message. The base is ``timeout``; it is extended while the average rate
+/// exceeds a minimum.
 ///
-/// While the budget for input is tight, a third of the time is left and the minimum is a hundred times as high. Otherwise few connections could hold a large
-/// part of the budget for half an hour each.
+/// While the input budget is tight, a third of the time remains, and the minimum rate is a hundred times as high.
+/// Otherwise few connections could occupy a large part of the budget for half an hour each.
 struct ArrivalTime: Sendable {
-    /// The minimum rate. Any line that is of use is faster.
+    /// The minimum rate. Any usable connection is faster.
     static let bytesPerSecond = 500.0
     /// The minimum rate while the budget is tight.
     static let tightBytesPerSecond = 50_000.0
@@ -16,10 +17,10 @@ struct ArrivalTime: Sendable {
     /// The time between two checks.
     var step: TimeAmount { .nanoseconds(max(1_000_000, timeout.nanoseconds / 3)) }
 
-    /// Returns the time until the next check; nil if the sender is too slow.
+    /// Returns the time until the next check, or nil if the sender is too slow.
     /// - Parameters:
-    ///   - elapsed: time since the first byte.
-    ///   - bytes: received in this time.
+    ///   - elapsed: the time since the first byte.
+    ///   - bytes: the number of bytes received in this time.
     func nextCheck(after elapsed: TimeAmount, bytes: Int, isTight: Bool) -> TimeAmount? {
         let base = isTight ? step : timeout
         let rate = isTight ? Self.tightBytesPerSecond : Self.bytesPerSecond

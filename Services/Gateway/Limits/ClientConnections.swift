@@ -4,20 +4,19 @@ import Logging
 import Metrics
 import Synchronization
 
-/// Counts the connections of clients, of this process and of each address, and says which one is too many.
+/// Counts client connections of the process and of each client address, and refuses those that exceed a limit.
 ///
-/// What is refused is new; nothing that is open is touched. Behind proxies that say whom they serve (`STRATA_TRUSTED_PROXIES`) all connections come from the
-/// same few addresses: then sockets are counted for the address that the proxy names, and plain HTTP, whose connections carry requests of many, only in all.
+/// Only new connections are refused; open ones stay. Behind trusted proxies (`STRATA_TRUSTED_PROXIES`) all connections
+/// come from a few addresses. Sockets then count for the address that the proxy names. Plain HTTP connections carry
+/// requests of many clients, so they count only towards the total.
 final class ClientConnections: Sendable {
-    /// Settings of it.
     struct Limits: Sendable {
-        /// Of the process.
+        /// The maximum number of connections of the process.
         var total: Int
-        /// Of one address; nil: no limit.
+        /// The maximum number for one address. nil: no limit.
         var perAddress: Int? = 10_000
     }
 
-    /// Why a connection is not taken.
     enum Refusal: Sendable, Equatable {
         case process, address
     }
@@ -25,7 +24,7 @@ final class ClientConnections: Sendable {
     private struct State {
         var total = 0
         var addresses: [RateKey: Int] = [:]
-        /// Whether it was said that there are too many.
+        /// True from the log line about the limit until the end of the shortage.
         var isFull = false
     }
 
@@ -42,8 +41,8 @@ final class ClientConnections: Sendable {
         Gauge(label: "strata_gateway_connections_limit").record(limits.total)
     }
 
-    /// A connection was accepted. Unless it is refused, ``closed(_:)`` follows when it ends.
-    /// - Parameter address: nil: it is not counted for any.
+    /// Counts an accepted connection. Unless it is refused, the caller calls ``closed(_:)`` when it ends.
+    /// - Parameter address: the client's address. nil: the connection counts only towards the total.
     func opened(_ address: RateKey?) -> Refusal? {
         let (refusal, total, isNews) = state.withLock { state -> (Refusal?, Int, Bool) in
             if state.total >= limits.total {
@@ -68,12 +67,12 @@ final class ClientConnections: Sendable {
         return refusal
     }
 
-    /// A connection that was not refused has ended.
+    /// Releases a connection that was not refused.
     func closed(_ address: RateKey?) {
         let (total, isNews) = state.withLock { state -> (Int, Bool) in
             state.total -= 1
             Self.remove(address, from: &state)
-            // With some distance, or a crowd at the door would make a line of log for each who leaves.
+            // Hysteresis: log once when usage falls to 90 %, not for every closed connection.
             let isNews = state.isFull && state.total <= limits.total * 9 / 10
             if isNews { state.isFull = false }
             return (state.total, isNews)
@@ -82,7 +81,8 @@ final class ClientConnections: Sendable {
         if isNews { logger.notice("new connections are accepted again", metadata: ["listener.connections": "\(total)"]) }
     }
 
-    /// A connection that is open already becomes a socket of this address. Unless this is refused, ``socketClosed(_:)`` follows.
+    /// Counts an open connection that becomes a socket of this address. Unless it is refused, the caller calls
+    /// ``socketClosed(_:)`` when it ends.
     func socketOpened(_ address: RateKey) -> Refusal? {
         guard state.withLock({ Self.add(address, within: limits.perAddress, to: &$0) }) else {
             refusedByAddress.increment()
@@ -91,10 +91,9 @@ final class ClientConnections: Sendable {
         return nil
     }
 
-    /// The other end of ``socketOpened(_:)``.
     func socketClosed(_ address: RateKey) { state.withLock { Self.remove(address, from: &$0) } }
 
-    /// Whether the next connection of this address would be refused.
+    /// Returns true if the next connection of this address would be refused.
     func isFull(_ address: RateKey) -> Bool {
         guard let limit = limits.perAddress else { return false }
         return state.withLock { $0.addresses[address] ?? 0 >= limit }

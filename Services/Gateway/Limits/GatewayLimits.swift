@@ -2,7 +2,7 @@
 import FanOut
 import Logging
 
-/// What clients may take of a gateway, each alone and all together.
+/// The limits on clients of a gateway, for each client and for all together.
 struct GatewayLimits: Sendable {
     let limiter: RateLimiter
     let clients: ClientConnections

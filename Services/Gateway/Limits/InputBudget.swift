@@ -3,11 +3,13 @@ import CoreMetrics
 import Metrics
 import Synchronization
 
-/// The memory that input of clients takes in this process: bodies and messages that have not arrived completely, requests that wait, and parsed requests.
+/// The memory limit for client input in this process: incomplete bodies and messages, queued requests, and parsed
+/// requests.
 ///
-/// Shares of connections draw on one limit:
+/// Each connection or request has a share, and all shares draw on one limit:
 /// - A share of at most ``shortBytes`` may grow until the whole limit is in use.
-/// - A larger share may grow until three quarters are in use. The last quarter stays free for short requests of other connections.
+/// - A larger share may grow until three quarters are in use. The last quarter stays free for short requests of other
+///   connections.
 /// - A larger share may grow until all shares of its client address hold a quarter.
 final class InputBudget: Sendable {
     /// The largest share that may use the last quarter.
@@ -70,7 +72,6 @@ final class InputBudget: Sendable {
             if let key { budget.closed(key) }
         }
 
-        /// Bytes that this share holds.
         var held: Int { bytes.load(ordering: .relaxed) }
 
         /// Reserves bytes. Returns false if they would exceed a limit.

@@ -6,24 +6,27 @@ import Metrics
 import StrataModel
 import Synchronization
 
-/// Few long answers are fetched and rendered at one time, and users take turns. A user who asks for many long answers takes no processor and no connection to the
-/// database from users who ask for little, and another user who needs a long answer waits for one piece of the first user's answers, not for all of them.
+/// Limits the number of long answers that are fetched and rendered at the same time. Users take turns.
 ///
-/// That an answer is long is known when its first piece has come. So it is users who take turns: those who were given something long lately. Of those who wait, the
-/// user who was given the fewest bytes is next: a replay of some megabytes does not wait behind each piece of users who ask for a hundred.
+/// A user who requests many long answers cannot occupy the processors and database connections that other users need.
+/// Another user waits for one piece of the first user's answers, not for all of them.
+///
+/// The length of an answer is known only after its first piece. Turns therefore apply to users who recently received a
+/// long answer. Among waiting users, the one with the fewest bytes is next. A replay of a few megabytes thus does not
+/// wait behind every piece of a user who requests hundreds.
 final class LongAnswers: Sendable {
-    /// Bytes that services answered one request, or one step of a catch-up, with.
+    /// The size from which an answer is long, in bytes of service responses to one request or one catch-up step.
     static let longBytes = 256 << 10
-    /// How long a user takes turns after that.
+    /// The time for which a user must take turns after a long answer.
     static let memory = Duration.seconds(10)
-    /// A turn that takes longer waits for something else, and lets the next turn begin.
+    /// The maximum duration of a turn. A longer one probably waits for something else, so the next turn may begin.
     static let longestTurn = Duration.seconds(1)
-    /// What a client is ready to wait for.
+    /// The maximum time that a client waits for a turn, by default.
     static let patience = Duration.seconds(10)
 
-    /// Bytes that a user was given. They count for half after ``LongAnswers/memory``, for a quarter after twice that, and so on.
+    /// The bytes that a user has received, with exponential decay: they are halved after each ``LongAnswers/memory``.
     private struct Share {
-        /// Until when the user takes turns.
+        /// The time until which the user must take turns.
         var until: ContinuousClock.Instant
         private var bytes = 0
         private var halvedAt: ContinuousClock.Instant
@@ -46,7 +49,7 @@ final class LongAnswers: Sendable {
 
     private struct State {
         var queue: TurnQueue<UserKey, CheckedContinuation<Bool, Never>>
-        /// Users who take turns.
+        /// The users who must take turns, or recently did.
         var users: [UserKey: Share] = [:]
         var nextSweep: ContinuousClock.Instant
         var lastID: UInt64 = 0
@@ -56,13 +59,12 @@ final class LongAnswers: Sendable {
     private let refused = Counter(label: "strata_gateway_refused_requests_total", dimensions: [("by", "turns")])
     private let waiting = Gauge(label: "strata_gateway_long_answers_waiting")
 
-    /// - Parameter limit: turns at one time.
+    /// - Parameter limit: the maximum number of turns at the same time.
     init(limit: Int) { state = Mutex(State(queue: TurnQueue(limit: limit), nextSweep: .now + Self.memory)) }
 
-    /// How many wait for a turn.
     var waitingCount: Int { state.withLock { $0.queue.waiting } }
 
-    /// A turn, which ends when it is told to, at the latest when nothing refers to it.
+    /// A turn. It ends with ``end()``, or with its last reference.
     final class Turn: Sendable {
         private let answers: Mutex<LongAnswers?>
 
@@ -79,7 +81,7 @@ final class LongAnswers: Sendable {
         }
     }
 
-    /// Counts what services answer the calls that it is given with.
+    /// Counts the bytes of service responses to the calls that use it.
     final class Account: CallAnswers {
         private let count = Atomic<Int>(0)
 
@@ -88,7 +90,7 @@ final class LongAnswers: Sendable {
         func answerReceived(byteCount count: Int) { self.count.wrappingAdd(count, ordering: .relaxed) }
     }
 
-    /// Services have answered a request of this user, or a step of a catch-up, with so much.
+    /// Records the bytes of service responses to one request of a user, or to one catch-up step.
     func gave(_ bytes: Int, to user: UserKey, now: ContinuousClock.Instant = .now) {
         let isLong = bytes >= Self.longBytes
         state.withLock { state in
@@ -103,9 +105,9 @@ final class LongAnswers: Sendable {
         }
     }
 
-    /// Waits until it is this user's turn, if the user has to take turns.
-    /// - Parameter patience: nil waits however long it takes.
-    /// - Throws: `service_unavailable` if the client does not wait for the answer any more, or had to wait for longer than `patience`.
+    /// Waits for a turn if the user must take turns.
+    /// - Parameter patience: the maximum waiting time. nil: no limit.
+    /// - Throws: `service_unavailable` if the client has canceled the request, or if the wait exceeded `patience`.
     func turn(of user: UserKey, patience: Duration? = LongAnswers.patience) async throws(Failure) -> Turn {
         let begun = ContinuousClock.now
         let id: UInt64? = state.withLock { state in
@@ -134,7 +136,7 @@ final class LongAnswers: Sendable {
 
     private func wait(_ user: UserKey, id: UInt64, continuation: CheckedContinuation<Bool, Never>) {
         let isMine: Bool? = state.withLock { state in
-            // Cancelled before it waited: `giveUp` found no waiter.
+            // The task was canceled before it was queued, so `giveUp` found no waiter.
             if Task.isCancelled { return false }
             if state.queue.begin() { return true }
             state.queue.wait(user, id: id, waiter: continuation)

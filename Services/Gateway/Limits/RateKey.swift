@@ -2,7 +2,7 @@
 import FoundationEssentials
 import NIOCore
 
-/// Whom a bucket belongs to: a session, the address of a client, or a token of an app's own server.
+/// The owner of a token bucket: a session, a client address, or a token of an app's own server.
 struct RateKey: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
@@ -12,7 +12,8 @@ struct RateKey: Hashable, Sendable {
         self.low = low
     }
 
-    /// - Parameter tokenDigest: SHA-256, of which half is enough to tell sessions apart.
+    /// - Parameter tokenDigest: the SHA-256 digest of the session token. The first half suffices to distinguish
+    ///   sessions.
     init(tokenDigest: [UInt8]) {
         self.init(high: Self.number(tokenDigest.prefix(8)), low: Self.number(tokenDigest.dropFirst(8).prefix(8)))
     }
@@ -22,9 +23,10 @@ struct RateKey: Hashable, Sendable {
         self = withUnsafeBytes(of: token.uuid) { Self(high: Self.number(Array($0[..<8])[...]), low: Self.number(Array($0[8...])[...])) }
     }
 
-    /// An IPv4 address, or the network of an IPv6 one: a single subscriber can use any number of addresses in such a network.
+    /// Makes the key of an IPv4 address, or of the /64 network of an IPv6 address. One subscriber can use any number of
+    /// addresses in such a network.
     init(_ address: SocketAddress?) {
-        // The bytes of the address stand behind family and port, and in IPv6 behind the flow as well.
+        // The address bytes follow the family and port, and in IPv6 also the flow information.
         switch address {
         case .v4(let v4): self.init(v4: withUnsafeBytes(of: v4.address) { Array($0[4..<8]) })
         case .v6(let v6): self.init(v6: withUnsafeBytes(of: v6.address) { Array($0[8..<24]) })
@@ -32,7 +34,8 @@ struct RateKey: Hashable, Sendable {
         }
     }
 
-    /// The same as text, as a proxy writes it: also with a port, and then an IPv6 address in brackets. Nil for anything else.
+    /// Parses an address as written by a proxy: with or without a port, and with brackets around an IPv6 address. nil
+    /// for anything else.
     init?(address text: some StringProtocol) {
         var host = String(text)
         if host.hasPrefix("["), let end = host.firstIndex(of: "]") {
@@ -47,7 +50,7 @@ struct RateKey: Hashable, Sendable {
     private init(v4 bytes: [UInt8]) { self.init(high: 4, low: Self.number(bytes[...])) }
 
     private init(v6 bytes: [UInt8]) {
-        // An IPv4 address in IPv6 clothes is still that one address.
+        // An IPv4-mapped IPv6 address is the same client as its IPv4 address.
         if bytes.prefix(10).allSatisfy({ $0 == 0 }), bytes[10] == 0xff, bytes[11] == 0xff {
             self.init(v4: Array(bytes[12...]))
         } else {

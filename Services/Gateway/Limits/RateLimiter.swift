@@ -4,19 +4,21 @@ import Metrics
 import NIOCore
 import Synchronization
 
-/// Keeps any one client from taking more than its share of this gateway (docs/conformance.md §1.10): so many requests for each session, for each
-/// address, and for each token of an app's own server.
+/// Limits the rate of requests of each session, each client address, and each token of an app's own server
+/// (docs/conformance.md §1.10).
 ///
-/// It is asked before anything else is done for a request. The limits are far beyond what people cause; each gateway counts for itself.
+/// The check precedes all other work for a request. The limits are far above the usage of people. Each gateway counts
+/// separately.
 final class RateLimiter: Sendable {
-    /// Settings of it.
     struct Limits: Sendable {
-        /// Nil: off.
+        /// The limit of each session. nil: off.
         var session: RateLimit? = RateLimit(rate: 200, burst: 4000)
+        /// The limit of each client address. nil: off.
         var address: RateLimit? = RateLimit(rate: 2000, burst: 20_000)
         /// The limit of each token of an app's own server. nil: off.
         var server: RateLimit? = RateLimit(rate: 500, burst: 5000)
-        /// How many proxies stand in front, each of which says in `X-Forwarded-For` whom it serves.
+        /// The number of trusted proxies in front of the gateway. Each appends the address of its peer to
+        /// `X-Forwarded-For`.
         var trustedProxies = 0
     }
 
@@ -43,40 +45,40 @@ final class RateLimiter: Sendable {
         servers = limits.server.map { Buckets($0) }
     }
 
-    /// A request or frame of a session.
-    /// - Returns: how long it has to wait; nil: it need not.
+    /// Counts a request or frame of a session. Returns the time to wait if it exceeds the limit, otherwise nil.
     func admit(session key: RateKey) -> Duration? {
         guard let wait = sessions?.take(key) else { return nil }
         refusedSessions.increment()
         return wait
     }
 
-    /// A request of an app's own server.
-    /// - Returns: how long it has to wait; nil: it need not.
+    /// Counts a request of an app's own server. Returns the time to wait if it exceeds the limit, otherwise nil.
     func admit(server caller: ServerCaller) -> Duration? {
         guard let wait = servers?.take(RateKey(token: caller.token)) else { return nil }
         refusedServers.increment()
         return wait
     }
 
-    /// A request, or the handshake of a socket, from an address.
+    /// Counts a request or a socket's handshake from an address.
     /// - Parameters:
-    ///   - remote: the other end of the connection.
-    ///   - forwarded: all values of `X-Forwarded-For`, in their order.
-    /// - Returns: how long it has to wait; nil: it need not.
+    ///   - remote: the peer of the connection.
+    ///   - forwarded: all values of `X-Forwarded-For`, in order.
+    /// - Returns: the time to wait if it exceeds the limit, otherwise nil.
     func admit(address remote: SocketAddress?, forwarded: [some StringProtocol]) -> Duration? {
         guard let addresses, let wait = addresses.take(client(remote, forwarded: forwarded)) else { return nil }
         refusedAddresses.increment()
         return wait
     }
 
-    /// Who is at the other end: as the proxies in front say, if there are any, or else as the connection does.
+    /// Returns the client's address: from the trusted proxies if there are any, otherwise from the connection.
     func client(_ remote: SocketAddress?, forwarded: [some StringProtocol]) -> RateKey {
         Self.client(of: forwarded, trusting: limits.trustedProxies) ?? RateKey(remote)
     }
 
-    /// Each proxy appends whom it got the request from, so what the outermost trusted one saw stands so many from the end; what stands before it
-    /// the client may have invented. Nil: the connection itself tells more.
+    /// Returns the client's address from `X-Forwarded-For`, or nil if the connection's address applies.
+    ///
+    /// Each proxy appends the address of its peer. The entry of the outermost trusted proxy is therefore at position
+    /// `count` from the end. The client may have forged all earlier entries.
     static func client(of forwarded: [some StringProtocol], trusting count: Int) -> RateKey? {
         guard count > 0, !forwarded.isEmpty else { return nil }
         let hops = forwarded.flatMap { $0.split(separator: ",") }

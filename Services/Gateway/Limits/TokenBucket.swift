@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// So many of something at once, and so many a second for good.
+/// A token-bucket limit: a sustained rate and a maximum burst.
 struct RateLimit: Hashable, Sendable {
+    /// Tokens added per second.
     let rate: Double
-    /// At once.
+    /// The maximum number of tokens, and so of requests in one burst.
     let burst: Double
 
-    /// After this long without use a bucket is full again, and its past does not matter any more.
+    /// The time after which an unused bucket is full again. It can then be discarded.
     var memory: Duration { .seconds(burst / rate) }
 
     init(rate: Double, burst: Double) {
@@ -14,7 +15,7 @@ struct RateLimit: Hashable, Sendable {
         self.burst = burst
     }
 
-    /// Reads `200/4000`, rate and burst.
+    /// Parses `rate/burst`, for example `200/4000`.
     init?(setting text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let rate = Double(parts[0]), let burst = Double(parts[1]), (0.001...1e9).contains(rate), (1...1e9).contains(burst)
@@ -23,19 +24,19 @@ struct RateLimit: Hashable, Sendable {
     }
 }
 
-/// What is left of a ``RateLimit`` for one client. The time is given, so that this is a plain value.
+/// The tokens that one client has left under a ``RateLimit``. The caller passes the time, so that this is a plain
+/// value.
 struct TokenBucket: Hashable, Sendable {
     private var tokens: Double
     private var countedAt: ContinuousClock.Instant
 
-    /// Full.
     init(_ limit: RateLimit, at now: ContinuousClock.Instant) {
         tokens = limit.burst
         countedAt = now
     }
 
-    /// Takes one, if there is one. A refusal costs nothing: a client that waits as long as it is told gets the next one.
-    /// - Returns: how long until there is one again; nil: it was taken.
+    /// Takes a token if there is one. A refusal costs nothing, so a client that waits as told gets the next token.
+    /// - Returns: nil if a token was taken, otherwise the time until there is one.
     mutating func take(_ limit: RateLimit, at now: ContinuousClock.Instant) -> Duration? {
         if now > countedAt {
             tokens = min(limit.burst, tokens + (now - countedAt) / .seconds(1) * limit.rate)
@@ -47,8 +48,10 @@ struct TokenBucket: Hashable, Sendable {
     }
 }
 
-/// The buckets of all clients that were heard of lately. They are two generations, the older of which is forgotten as a whole: after it has become
-/// meaningless, or when there are too many. So the work for one request does not depend on how many clients there are.
+/// The token buckets of recently active clients, in two generations.
+///
+/// The older generation is discarded as a whole: when all its buckets are full again, or when there are too many. The
+/// work for one request therefore does not depend on the number of clients.
 struct BucketTable: Sendable {
     private let limit: RateLimit
     private let capacity: Int
@@ -56,20 +59,20 @@ struct BucketTable: Sendable {
     private var old: [RateKey: TokenBucket] = [:]
     private var turnsAt: ContinuousClock.Instant
 
-    /// - Parameter capacity: of buckets, at most.
+    /// - Parameter capacity: the maximum number of buckets.
     init(_ limit: RateLimit, capacity: Int = 100_000, at now: ContinuousClock.Instant) {
         self.limit = limit
         self.capacity = capacity
         turnsAt = now + limit.memory
     }
 
-    /// How many there are.
     var count: Int { young.count + old.count }
 
-    /// - Returns: how long the client has to wait; nil: it need not.
+    /// - Returns: nil if a token was taken, otherwise the time that the client has to wait.
     mutating func take(_ key: RateKey, at now: ContinuousClock.Instant) -> Duration? {
         if now >= turnsAt || young.count >= capacity / 2 {
-            // A bucket used since the last turn moves on; one that was not has been left alone long enough to be full.
+            // A bucket used since the last generation change moves on; an unused one has had enough time to become
+            // full.
             old = now >= turnsAt + limit.memory ? [:] : young
             young = [:]
             turnsAt = now + limit.memory

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import DequeModule
 
-/// A queue of waiters by key: the key that has had least is next, and keys that have had the same come in turn, however many of their own wait.
+/// A fair queue of waiters, grouped by key. The key with the lowest cost is next; keys with equal costs alternate,
+/// regardless of their numbers of waiters.
 ///
-/// A value without clock, lock or task; a waiter leaves it exactly once.
+/// It is a plain value without clock, lock, or task. A waiter leaves it exactly once.
 struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
-    /// Turns at one time.
+    /// The maximum number of turns at the same time.
     let limit: Int
     private(set) var running = 0
     private(set) var waiting = 0
     private var waiters: [Key: Deque<(id: UInt64, waiter: Waiter)>] = [:]
-    /// Keys that wait, the one whose turn is next first.
+    /// The keys with waiters. The first has waited longest for its turn.
     private var order: Deque<Key> = []
 
     init(limit: Int) { self.limit = limit }
 
-    /// Whether a turn begins at once; if not, the caller waits with ``wait(_:id:waiter:)``.
+    /// Begins a turn if one is free. Otherwise returns false, and the caller calls ``wait(_:id:waiter:)``.
     mutating func begin() -> Bool {
         guard running < limit else { return false }
         running += 1
@@ -28,9 +29,10 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
         waiting += 1
     }
 
-    /// A turn has ended.
-    /// - Parameter cost: what a key has had so far. The key with the lowest cost is next; keys with the same cost come in turn.
-    /// - Returns: the one whose turn begins by that.
+    /// Ends a turn and begins that of the next waiter.
+    /// - Parameter cost: returns the previous usage of a key. The key with the lowest cost is next; keys with equal
+    ///   costs alternate.
+    /// - Returns: the waiter whose turn begins, if any.
     mutating func end(cost: (Key) -> Int = { _ in 0 }) -> Waiter? {
         let costs = order.map(cost)
         guard let index = costs.indices.min(by: { costs[$0] < costs[$1] }), let next = waiters[order[index]]?.popFirst() else {
@@ -38,14 +40,14 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
             return nil
         }
         let key = order.remove(at: index)
-        // A key with more waiters comes again after all other keys.
+        // A key with more waiters goes to the end, behind all other keys.
         if waiters[key]?.isEmpty == true { waiters[key] = nil } else { order.append(key) }
         waiting -= 1
         return next.waiter
     }
 
-    /// Does not wait any more.
-    /// - Returns: the waiter, unless it has left already.
+    /// Removes a waiter that no longer waits.
+    /// - Returns: the waiter, or nil if it has already left.
     mutating func giveUp(_ key: Key, id: UInt64) -> Waiter? {
         guard let index = waiters[key]?.firstIndex(where: { $0.id == id }), let waiter = waiters[key]?.remove(at: index).waiter else { return nil }
         waiting -= 1

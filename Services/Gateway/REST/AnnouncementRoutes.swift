@@ -3,7 +3,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Announcements, which only the application's own server sends (docs/conformance.md §9).
+/// Routes for announcements, which only the app's own server sends (docs/conformance.md §9).
 struct AnnouncementRoutes: RESTFeature {
     let services: GatewayServices
 

@@ -4,8 +4,8 @@ import Hummingbird
 import HummingbirdCore
 import NIOCore
 
-/// The body of a request whose client waits for `100 Continue`. It is told to send the body when a route begins to read it; what is refused before that is
-/// answered without.
+/// The body of a request whose client waits for `100 Continue`. The client is asked to send the body when a route
+/// begins to read it. A request that is refused before that is answered without reading its body.
 struct AwaitedBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -14,7 +14,7 @@ struct AwaitedBody: AsyncSequence, Sendable {
 
     struct AsyncIterator: AsyncIteratorProtocol {
         var base: HummingbirdCore.RequestBody.AsyncIterator
-        /// Until the client has been told.
+        /// The client's channel, until `100 Continue` has been triggered.
         var channel: (any Channel)?
 
         mutating func next(isolation actor: isolated (any Actor)?) async throws -> ByteBuffer? {
@@ -27,7 +27,8 @@ struct AwaitedBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), channel: channel) }
 }
 
-/// A body that goes to the content store as it comes. Its last ``FileContentStore/writeBytes`` count as input: they are collected before they are written.
+/// A body that is streamed to the content store. Its last ``FileContentStore/writeBytes`` count as input, because they
+/// are collected before they are written.
 struct StreamedBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -60,7 +61,7 @@ struct StreamedBody: AsyncSequence, Sendable {
 }
 
 extension Request {
-    /// The same, with a body that asks for itself if the client waits for that.
+    /// Returns the request with a body that triggers `100 Continue` when it is read, if the client expects that.
     func awaited(on channel: any Channel) -> Request {
         guard headers[.expect] != nil else { return self }
         var request = self

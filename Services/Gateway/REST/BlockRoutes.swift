@@ -3,7 +3,6 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Whom a user has blocked.
 struct BlockRoutes: RESTFeature {
     let services: GatewayServices
 

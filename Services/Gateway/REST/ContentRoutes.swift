@@ -6,7 +6,8 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// Rich content (docs/conformance.md §8). The two URLs with a token in them need no session: the token is the permission.
+/// Routes for rich content (docs/conformance.md §8). The upload and download URLs need no session: their token grants
+/// the permission.
 struct ContentRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -14,7 +15,7 @@ struct ContentRoutes: RESTFeature {
         let content = routes.signedIn("/content")
         content.on(.post, use: create)
         content.on(.get, ":id", use: load)
-        // Libraries for servers upload with POST, too.
+        // Libraries for servers also upload with POST.
         for method in [HTTPRequest.Method.put, .post] { routes.open("/content/uploads").on(method, ":token", use: upload) }
         for method in [HTTPRequest.Method.get, .head] { routes.open("/content/downloads").on(method, ":token", use: download) }
     }
@@ -28,7 +29,8 @@ struct ContentRoutes: RESTFeature {
     // MARK: Uploads
 
     private func create(_ asked: NewContent, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        // The size and the type are in headers, which the name of a change does not know: they are part of what is made.
+        // The size and the type are in headers, which are not part of the key's fingerprint. So they are part of the
+        // id.
         let call = context.call
         let id = call.mutation.map { ContentID(rawValue: $0.madeID(by: call.key, "\(asked.size) \(asked.type)")) } ?? .random()
         let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
@@ -42,7 +44,7 @@ struct ContentRoutes: RESTFeature {
         }
     }
 
-    /// A repeated upload of what is there already succeeds, and changes nothing.
+    /// Stores an upload. A repeated upload of existing content succeeds and changes nothing.
     private func upload(_ asked: UploadRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         let (store, upload) = (asked.content.store, asked.upload)
         do throws(ContentStoreError) {
@@ -58,13 +60,14 @@ struct ContentRoutes: RESTFeature {
             if error.code == .notFound { try? await store.remove(upload.id) }
             throw error
         }
-        // Libraries for servers look for just this status (docs/conformance-server.md, SRV-66); to those for clients each success is as good.
+        // Libraries for servers require this status (docs/conformance-server.md, SRV-66). Those for clients accept any
+        // success.
         return RESTAnswer(status: .ok)
     }
 
     // MARK: Downloads
 
-    /// Bytes that are read at a time.
+    /// The number of bytes in one read.
     private static let chunkBytes = 64 * 1024
 
     private func download(_ asked: DownloadRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
@@ -81,7 +84,8 @@ struct ContentRoutes: RESTFeature {
             return answer(.notModified, headers: headers, length: reader.size)
         }
         if asked.isHead { return answer(.ok, headers: headers, length: reader.size) }
-        // The range is meant for what the client has begun to load; content never changes, but the tag may be that of something else.
+        // A range refers to the representation that the client began to load. Content never changes, but the tag may be
+        // another content's.
         let isSame = asked.headers[.ifRange].map { $0 == tag } ?? true
         switch ByteRange(isSame ? asked.headers[.range] : nil, size: reader.size) {
         case .everything: return answer(.ok, headers: headers, body: Self.body(of: reader, range: 0..<reader.size, channel: context.channel))
@@ -97,7 +101,8 @@ struct ContentRoutes: RESTFeature {
         }
     }
 
-    /// Whatever was uploaded, no browser may run it or guess what it is: it comes from the same origin as the API.
+    /// Returns headers that keep browsers from running the content or guessing its type, because it has the origin of
+    /// the API.
     private func downloadHeaders(for token: ContentTokens.Download, of reader: any ContentReader) -> HTTPFields {
         let seconds = max(0, (token.expiresAt.microseconds - Timestamp.now().microseconds) / 1_000_000)
         return [
@@ -125,13 +130,13 @@ struct ContentRoutes: RESTFeature {
         RESTAnswer(status: status, stream: body, headers: headers)
     }
 
-    /// Reads no faster than the client does.
+    /// Returns a body that is read no faster than the client reads it.
     private static func body(of reader: any ContentReader, range: Range<Int>, channel: any Channel) -> ResponseBody {
         ResponseBody(contentLength: range.count) { writer in
             var offset = range.lowerBound
             while offset < range.upperBound {
                 let chunk = try await reader.read(at: offset, atMost: min(Self.chunkBytes, range.upperBound - offset))
-                // Less than was promised: the connection ends here, which is what tells the client.
+                // The content is shorter than announced. Ending the connection reports that to the client.
                 guard chunk.readableBytes > 0 else { throw ContentStoreError.brokenOff }
                 try await writer.writePiece(chunk, to: channel)
                 offset += chunk.readableBytes
@@ -141,7 +146,6 @@ struct ContentRoutes: RESTFeature {
     }
 }
 
-/// Content that is going to be uploaded.
 struct NewContent: RESTRequest {
     let content: RichContent
     let size: Int
@@ -173,7 +177,6 @@ struct NewContent: RESTRequest {
     }
 }
 
-/// Bytes that are uploaded.
 private struct UploadRequest: RESTRequest {
     let content: RichContent
     let upload: ContentTokens.Upload
@@ -190,12 +193,11 @@ private struct UploadRequest: RESTRequest {
     }
 }
 
-/// Bytes that are downloaded, or what is known of them.
 private struct DownloadRequest: RESTRequest {
     let content: RichContent
     let token: ContentTokens.Download
     let isHead: Bool
-    /// Which say what of it the client has already.
+    /// The request's headers, which may name the parts that the client already has.
     let headers: HTTPFields
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {

@@ -3,7 +3,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Conversations (docs/conformance.md §5).
+/// Routes for conversations (docs/conformance.md §5).
 struct ConversationRoutes: RESTFeature {
     let services: GatewayServices
 

@@ -4,7 +4,8 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Push tokens (docs/conformance.md §3.7), and what is asked about channels, of which there are none (docs/conformance.md §11).
+/// Routes for push tokens (docs/conformance.md §3.7), and the list of channels, which is always empty
+/// (docs/conformance.md §11).
 struct DeviceRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -21,7 +22,7 @@ struct DeviceRoutes: RESTFeature {
     }
 
     private func deleteToken(_ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        // An unknown device is as good as deleted, and so is one that cannot be.
+        // Unknown and impossible devices are treated as deleted.
         if let device = context.parameters.get("device").map({ $0.removingPercentEncoding ?? $0 }), !device.utf8.contains(0) {
             try await services.deletePushToken(device: device, for: context.call)
         }

@@ -5,7 +5,7 @@ import ProtocolDocs
 import StrataModel
 import StrataWire
 
-/// The description of the protocol, where error objects point to: readable without a version or a session.
+/// Routes for the protocol's documentation, to which error objects link. They require neither a version nor a session.
 struct DocsRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -20,25 +20,26 @@ struct DocsRoutes: RESTFeature {
         }
     }
 
-    /// A path and the same with a slash at its end are one route; links on the page need the slash.
+    /// Serves the index page. The router treats a path with and without a final slash as one route, but links on the
+    /// page need the slash.
     private func index(_ asked: DocumentRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         guard !asked.hasSlash else { return asked.answer(ProtocolDocs.index) }
-        // Relative to the public base, since a proxy may have taken a prefix off the path.
+        // Redirect relative to the public base URL, because a proxy may have removed a prefix from the path.
         return RESTAnswer(status: .permanentRedirect, headers: [.location: services.renderer.baseURL + "/docs/", .contentLength: "0"])
     }
 }
 
 private struct DocumentRequest: RESTRequest {
-    /// The pages bring their style with them, one brings the script of its search, and they need nothing else.
+    /// Returns the content security policy of a page. Pages contain their styles, one contains its search script, and
+    /// they load nothing else.
     private static func policy(of file: ProtocolDocs.File) -> String {
         let scripts = file.scriptSource.map { "script-src \($0); " } ?? ""
         return "default-src 'none'; style-src 'unsafe-inline'; \(scripts)base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     }
 
-    /// Whether the path ends with one.
     let hasSlash: Bool
     private let wantsBody: Bool
-    /// `If-None-Match`
+    /// The value of `If-None-Match`.
     private let known: String?
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) {
@@ -58,7 +59,7 @@ private struct DocumentRequest: RESTRequest {
         return RESTAnswer(status: .ok, stream: ResponseBody(byteBuffer: file.bytes), headers: headers)
     }
 
-    /// Whether `If-None-Match` names the tag; a proxy that compresses makes it a weak one.
+    /// True if `If-None-Match` names the tag. A weak tag matches, too, because a compressing proxy makes it weak.
     private func isKnown(_ tag: String) -> Bool {
         guard let known else { return false }
         return known.split(separator: ",")

@@ -3,7 +3,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Identities and who follows whom (docs/conformance.md §4.3, §4.4).
+/// Routes for identities and for following users (docs/conformance.md §4.3, §4.4).
 struct FollowingRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -13,9 +13,9 @@ struct FollowingRoutes: RESTFeature {
         identities.on(.get, ":user", use: load)
         let following = routes.signedIn("/following")
         following.on(.get, use: list)
-        // One document spells it without "users".
+        // One document spells the path without "users".
         following.on(.delete, ":user", use: unfollow)
-        // For apps' own servers, which spell the others without "users" too, that is the id of a user like any other.
+        // Apps' own servers use all paths without "users". For them, "users" is a user id.
         let ofClients = routes.signedIn("/following", isOnBehalf: false)
         ofClients.on(.get, "users/:user", use: isFollowed)
         ofClients.on(.put, "users/:user", use: follow)
@@ -82,7 +82,7 @@ struct FollowingRoutes: RESTFeature {
 
 private enum IdentitiesRequest: RESTRequest {
     case named([UserID])
-    /// A page of those that the user follows.
+    /// A page of the users that the user follows.
     case followed(ListRequest<UsersQuery>)
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {

@@ -5,7 +5,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// The key paths of metadata by which an app finds conversations (docs/server-api.md).
+/// Routes for an app's metadata indexes and for finding conversations with them (docs/server-api.md).
 struct IndexRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -50,7 +50,8 @@ struct IndexRoutes: RESTFeature {
     }
 }
 
-/// The property in the path of a request, for example `metadata.status`. What can be no property is not indexed.
+/// The property in a request's path, for example `metadata.status`. A text that is not a valid property yields
+/// `not_found`.
 private struct IndexedPath: RESTRequest {
     let path: MetadataPath
 

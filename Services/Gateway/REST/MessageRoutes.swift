@@ -3,7 +3,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Messages and receipts (docs/conformance.md §6, §7).
+/// Routes for messages and receipts (docs/conformance.md §6, §7).
 struct MessageRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -11,7 +11,7 @@ struct MessageRoutes: RESTFeature {
         let conversation = routes.signedIn("/conversations/:id/messages")
         conversation.on(.get, use: list)
         conversation.on(.post, use: send)
-        // Apps' own servers find a message below its conversation, too.
+        // Apps' own servers can also address a message below its conversation.
         let below = routes.onBehalf("/conversations/:id/messages/:message")
         below.on(.get, use: loadBelow)
         below.on(.delete, use: deleteBelow)
@@ -49,7 +49,7 @@ struct MessageRoutes: RESTFeature {
         return .json { write(message, form: .read, in: context, into: &$0) }
     }
 
-    /// - Parameter form: what a server of 1.x is shown; the Client API has one form.
+    /// - Parameter form: the form for a server of version 1.x. The Client API has one form.
     private func write(_ message: Message, form: ServerRenderer.Form, in context: SignedInContext, into writer: inout JSONWriter) {
         if let older = olderRenderer(for: context) { return older.writeMessage(message, form: form, into: &writer) }
         renderer(for: context).writeMessage(message, for: context.reader, version: context.version, into: &writer)

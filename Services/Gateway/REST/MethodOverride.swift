@@ -2,9 +2,9 @@
 import HTTPTypes
 import Hummingbird
 
-/// `POST` with `X-HTTP-Method-Override: PATCH` is a `PATCH` (docs/conformance.md §1.3).
+/// A responder that treats `POST` with `X-HTTP-Method-Override: PATCH` as `PATCH` (docs/conformance.md §1.3).
 ///
-/// It is no middleware: the router chooses a route by the method before it runs the middlewares of that route.
+/// A middleware could not do this: the router chooses a route by the method before it runs that route's middlewares.
 struct MethodOverride<Inner: HTTPResponder>: HTTPResponder where Inner.Context == RESTContext {
     let inner: Inner
 

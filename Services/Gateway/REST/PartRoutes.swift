@@ -3,7 +3,8 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// The parts of a message that was sent: all users who see the message can read them, its sender can change them (docs/conformance.md §6.7).
+/// Routes for the parts of sent messages. All users who see a message can read its parts; only its sender can change
+/// them (docs/conformance.md §6.7).
 struct PartRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -88,7 +89,6 @@ private struct NewPart: RESTRequest {
     }
 }
 
-/// A part to stand in the place of another one.
 private struct PartReplacement: RESTRequest {
     let message: MessageID
     let part: PartReference
@@ -101,7 +101,6 @@ private struct PartReplacement: RESTRequest {
     }
 }
 
-/// All parts of a message, to stand in the place of those that it has.
 private struct NewParts: RESTRequest {
     let message: MessageID
     let parts: [MessagePart]

@@ -9,13 +9,13 @@ import StrataWire
 struct RESTAnswer {
     var status: HTTPResponse.Status
     var json: ByteBuffer?
-    /// A body that is no JSON, with its type in ``headers``.
+    /// A body that is not JSON. Its type is in ``headers``.
     var stream: ResponseBody?
     var headers: HTTPFields = [:]
 
     static let noContent = RESTAnswer(status: .noContent)
 
-    /// The same with headers that say where a change is told.
+    /// Returns the answer with headers that name the log positions of a change.
     func at(_ place: ChangePlace) -> RESTAnswer {
         var answer = self
         if let position = place.position { answer.headers[.strataPosition] = String(position.rawValue) }
@@ -23,19 +23,19 @@ struct RESTAnswer {
         return answer
     }
 
-    /// A JSON body; `body` writes the one value.
+    /// Returns an answer with a JSON body. `body` writes its single value.
     static func json(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = [:], _ body: (inout JSONWriter) -> Void) -> RESTAnswer {
         var writer = JSONWriter()
         body(&writer)
         return RESTAnswer(status: status, json: writer.buffer, headers: headers)
     }
 
-    /// A whole list, with its length in `Layer-Count`.
+    /// Returns an answer with a whole list. `Layer-Count` is its length.
     static func list<Item>(_ items: [Item], total: Int, write: (Item, inout JSONWriter) -> Void) -> RESTAnswer {
         list(items, headers: [.layerCount: String(total)], write: write)
     }
 
-    /// A page of a list, with what its headers say (``RESTFeature/headers(of:in:list:query:)``).
+    /// Returns an answer with a page of a list and its headers (``RESTFeature/headers(of:in:list:query:)``).
     static func list<Item>(_ items: [Item], headers: HTTPFields, write: (Item, inout JSONWriter) -> Void) -> RESTAnswer {
         json(headers: headers) { writer in
             writer.beginArray()
@@ -44,8 +44,9 @@ struct RESTAnswer {
         }
     }
 
-    /// The same for a page that may be long: what does not come with its first batch is fetched, rendered and sent a batch at a time, no faster than the client
-    /// takes it. Should that fail, the connection ends before the array does.
+    /// Returns an answer with a page of a list that may be long. Objects beyond the first batch are fetched, rendered
+    /// and sent in batches, no faster than the client reads them. If a batch fails, the connection ends before the
+    /// array does.
     static func list<Page: Batches>(
         _ page: Page, headers: HTTPFields, to context: some RESTRouteContext, write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
     ) async throws(Failure) -> RESTAnswer {
@@ -54,7 +55,7 @@ struct RESTAnswer {
         if page.isFinished { return list(items, headers: headers, write: write) }
         var array = ArrayPieces(write: write)
         let first = array.piece(items, isLast: false)
-        // What has begun goes on: each batch takes the room of the one before it.
+        // A body that has begun must not be refused: each batch reuses the room of the one before it.
         let lease = context.request.answer
         lease?.isRefusable = false
         lease?.settle(to: first.readableBytes + page.heldBytes)
@@ -63,7 +64,7 @@ struct RESTAnswer {
             let channel = context.request.channel
             try await writer.writeText(first, to: channel)
             while !page.isFinished {
-                // No longer than it takes to have the piece: clients take their time.
+                // Hold the turn only until the piece is rendered, because clients can read slowly.
                 let turn = try await context.request.turn(patience: nil)
                 guard let items = try await page.next() else { break }
                 let piece = array.piece(items, isLast: page.isFinished)
@@ -81,7 +82,7 @@ struct RESTAnswer {
         return RESTAnswer(status: .ok, stream: body, headers: headers)
     }
 
-    /// - Parameter context: of the request; a long answer leaves no faster than its client takes it.
+    /// Returns the HTTP response. A long answer is sent no faster than its client reads it.
     func response(_ context: RESTContext) -> Response {
         var headers = headers
         guard let json else { return Response(status: status, headers: headers, body: stream ?? ResponseBody()) }

@@ -8,31 +8,31 @@ import RPC
 import StrataModel
 import StrataWire
 
-/// What middlewares and routes know of one request.
+/// The context of one request, filled in by middlewares for later middlewares and routes.
 struct RESTContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// Of the whole request, across all services.
     let trace: TraceID
     let channel: any Channel
-    /// The protocol version asked for, as ``VersionMiddleware`` or ``ServerVersionMiddleware`` found it.
+    /// The requested protocol version, from ``VersionMiddleware`` or ``ServerVersionMiddleware``.
     var version = WireVersion.v3
-    /// Whose request it is, as ``SessionMiddleware`` or ``OnBehalfMiddleware`` found it.
+    /// The requesting user, from ``SessionMiddleware`` or ``OnBehalfMiddleware``.
     var user: UserKey?
-    /// An app's own server asks, or tries to.
+    /// True if an app's own server sent the request, authenticated or not.
     var isServerRequest = false
-    /// The app whose own server sent it, as ``ServerTokenMiddleware`` found it.
+    /// The app whose own server sent the request, from ``ServerTokenMiddleware``.
     var server: ServerCaller?
-    /// The version of the Server API that it speaks, as ``ServerVersionMiddleware`` found it.
+    /// The version of the Server API, from ``ServerVersionMiddleware``.
     var serverVersion: ServerVersion?
-    /// What writes objects for its sender; nil: it finds them where all clients do.
+    /// The renderer with the sender's URLs; nil for the clients' URLs.
     var renderer: Renderer?
-    /// What its answer holds, from what services answered to the last byte, since ``AnswerLimitMiddleware``.
+    /// The memory held by the answer, from the services' responses to the last byte sent. Set by
+    /// ``AnswerLimitMiddleware``.
     var answer: AnswerBudget.Lease?
-    /// Whose turn it is, since ``AnswerLimitMiddleware``.
+    /// The queue in which users take turns. Set by ``AnswerLimitMiddleware``.
     var longAnswers: LongAnswers?
-    /// The memory that its parsed body takes, since ``InputLimitMiddleware``; nil: it is a `GET`.
+    /// The memory held by the parsed body. Set by ``InputLimitMiddleware``; nil for a `GET`.
     var input: InputBudget.Share?
-    /// The name that the client gave what it changes, as ``NamedChangeMiddleware`` found it.
+    /// The idempotency key, from ``NamedChangeMiddleware``.
     var mutation: Mutation?
 
     init(source: ApplicationRequestContextSource) {
@@ -41,23 +41,23 @@ struct RESTContext: RequestContext {
         channel = source.channel
     }
 
-    /// Waits until it is the user's turn, if the request has one and users take turns.
+    /// Waits for the user's turn. Returns nil if the request has no user or users take no turns.
     func turn(patience: Duration?) async throws(Failure) -> LongAnswers.Turn? {
         guard let user, let longAnswers else { return nil }
         return try await longAnswers.turn(of: user, patience: patience)
     }
 
-    /// The type of a JSON answer. Stock clients parse a body only if the type begins with exactly this (docs/conformance.md §1.5); apps' own servers are told the
-    /// encoding, too.
+    /// The type of a JSON answer. Stock clients parse a body only if the type begins with exactly this
+    /// (docs/conformance.md §1.5). Apps' own servers are also sent the encoding.
     var jsonType: String { isServerRequest ? "application/json; charset=UTF-8" : "application/json" }
 
-    /// Services have answered the request, or a piece of it, with so much.
+    /// Records bytes with which services answered the request, or a piece of it.
     func gave(_ bytes: Int) {
         if let user { longAnswers?.gave(bytes, to: user) }
     }
 
-    /// The id of an object in the path.
-    /// - Throws: `not_found`, since nothing can have such an id.
+    /// Returns the id of an object in the path.
+    /// - Throws: `not_found` for a text that is not a valid id.
     func id<ID: ObjectID>(_ name: String, _: ID.Type = ID.self, what: String) throws(Failure) -> ID {
         guard let text = coreContext.parameters.get(name), let id = ID(parsing: text.removingPercentEncoding ?? text) else {
             throw .notFound(what)
@@ -66,7 +66,7 @@ struct RESTContext: RequestContext {
     }
 
     /// Returns the id of a message in the path.
-    /// - Throws: for an id that is malformed, `invalid_request` to an app's own server, and `not_found` to a client.
+    /// - Throws: for a malformed id, `invalid_request` to an app's own server, and `not_found` to a client.
     func messageID(_ name: String) throws(Failure) -> MessageID {
         do throws(Failure) {
             return try id(name, what: "message")
@@ -75,20 +75,19 @@ struct RESTContext: RequestContext {
         }
     }
 
-    /// Checks the id behind `/messages/` in the path, if the route has one that is not below a conversation.
-    /// - Throws: what ``messageID(_:)`` throws.
+    /// Checks the id after `/messages/` in the path, if the route has one that is not below a conversation.
+    /// - Throws: the errors of ``messageID(_:)``.
     func checkMessageID() throws(Failure) {
         if endpointPath?.contains("/messages/{id}") == true { _ = try messageID("id") }
     }
 }
 
-/// The same for routes that need to know whose request it is.
+/// The context of a route that requires a user.
 struct SignedInContext: ChildRequestContext {
     private(set) var request: RESTContext
-    /// Whose request it is.
     let user: UserKey
 
-    /// - Throws: an error if no middleware before the route finds the user out.
+    /// - Throws: an error if no earlier middleware set the user.
     init(context: RESTContext) throws {
         guard let user = context.user else { throw HTTPError(.internalServerError) }
         request = context
@@ -103,7 +102,6 @@ struct SignedInContext: ChildRequestContext {
     var version: WireVersion { request.version }
     var reader: UserID { user.user }
 
-    /// A call to a service on behalf of the request's user.
     var call: GatewayServices.Call {
         var call = GatewayServices.Call(user, trace: request.trace, answers: request.answer)
         call.mutation = request.mutation
@@ -112,14 +110,13 @@ struct SignedInContext: ChildRequestContext {
     }
 }
 
-/// The same for routes of an app's own server.
+/// The context of a route for an app's own server.
 struct ServerContext: ChildRequestContext {
     private(set) var request: RESTContext
     let server: ServerCaller
-    /// In which version of the Server API.
     let version: ServerVersion
 
-    /// - Throws: an error if no middleware before the route finds these out.
+    /// - Throws: an error if no earlier middleware set the caller and the version.
     init(context: RESTContext) throws {
         guard let server = context.server, let version = context.serverVersion else { throw HTTPError(.internalServerError) }
         request = context
@@ -132,17 +129,15 @@ struct ServerContext: ChildRequestContext {
         set { request.coreContext = newValue }
     }
 
-    /// The app in whose name the server asks.
     var app: AppID { server.app }
 
-    /// The name that the server gave what it changes.
     var mutation: Mutation? { request.mutation }
 
     /// A call to a service by the app's own server, for no user.
     var call: GatewayServices.Call { namedCall(for: UserKey(app: app, user: .appServer)) }
 
-    /// A call under the name of the change.
-    /// - Parameter key: whose the change and its name are.
+    /// Returns a call with the idempotency key of the change.
+    /// - Parameter key: the user to whom the change and its key belong.
     func namedCall(for key: UserKey) -> GatewayServices.Call {
         var call = GatewayServices.Call(key, trace: request.trace, answers: request.answer)
         call.mutation = request.mutation
@@ -151,7 +146,6 @@ struct ServerContext: ChildRequestContext {
     }
 }
 
-/// What a context of any kind has.
 protocol RESTRouteContext: RequestContext, Sendable {
     var request: RESTContext { get }
 }

@@ -6,26 +6,27 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// What a route is asked, taken from the path, the query, the headers and the body of a request before the route's handler runs.
+/// The input of a route, read from a request's path, query, headers and body before the handler runs.
 protocol RESTRequest: SendableMetatype {
     /// - Parameters:
-    ///   - context: with the parameters of the path, and the version.
-    ///   - services: for what settings limit.
-    /// - Throws: what is wrong with the request.
+    ///   - context: the context, with the path's parameters and the version.
+    ///   - services: the services, with the settings that limit requests.
+    /// - Throws: the reason why the request is invalid.
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure)
 }
 
-/// For routes that look at more than one part of HTTP itself.
+/// The input of routes that read several parts of the HTTP request directly.
 extension Request: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) { self = request }
 }
 
-/// For routes whose path says it all.
+/// The input of routes that use only the path.
 struct EmptyRequest: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) {}
 }
 
-/// Something that is asked about the object in the path. A client is told what is wrong with the rest of the request before anything about the object.
+/// A request about the object in the path. Errors in the rest of the request take precedence over errors about the
+/// object.
 struct ObjectRequest<ID: RESTRequest, Content: RESTRequest>: RESTRequest {
     let id: ID
     let content: Content
@@ -38,7 +39,7 @@ struct ObjectRequest<ID: RESTRequest, Content: RESTRequest>: RESTRequest {
 
 struct ListRequest<Query: RESTRequest>: RESTRequest {
     let query: Query
-    /// The query as it came, which the link to the next page repeats.
+    /// The query as received. The link to the next page repeats it.
     let text: String?
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
@@ -73,14 +74,14 @@ extension ContentID: RESTRequest {
     }
 }
 
-/// A user id as it stands in a URL, or an identity's whole id escaped to one segment (docs/conformance.md §1.6).
+/// A user id in a URL, or a full identity id escaped to one segment (docs/conformance.md §1.6).
 extension UserID: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         guard let user = context.parameters.get("user").flatMap({ UserID(pathSegment: $0) }) else { throw .notFound("identity") }
         self = user
     }
 
-    /// Nil for a text that names no user.
+    /// Creates a user id from a path segment. Nil if the text names no user.
     init?(pathSegment text: String) {
         let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
         self.init(parsing: whole ?? text)
@@ -91,9 +92,9 @@ extension UserID: RESTRequest {
 
 extension Request {
     func parameter(_ name: String) -> String? { uri.queryParameters.get(name) }
-    /// The same where it may be given several times.
+    /// Returns all values of a parameter that may be repeated.
     func parameters(_ name: String) -> [String] { uri.queryParameters[values: name[...]].map { String($0) } }
-    /// What the query asks of the metadata of conversations; nil: nothing.
+    /// Returns the condition on conversations' metadata in the query; nil if there is none.
     func metadataCondition() throws(Failure) -> MetadataCondition? {
         try MetadataCondition(
             parameters: uri.queryParameters.map { (name: $0.key.removingPercentEncoding ?? String($0.key), value: String($0.value)) })
@@ -146,13 +147,13 @@ extension RESTContext {
 // MARK: Bodies
 
 extension Request {
-    /// The body of a patch as JSON.
-    /// - Throws: `invalid_header` if its type is another one; what ``json(_:)`` throws.
+    /// Returns the body of a patch as JSON.
+    /// - Throws: `invalid_header` for another content type, and the errors of ``json(_:)``.
     func patch(_ context: RESTContext) async throws(Failure) -> JSONValue {
         var type = headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
-        // There are servers that put a blank before the semicolon.
+        // Some servers send a space before the semicolon.
         if context.isServerRequest { while type.last == " " { type.removeLast() } }
-        // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
+        // Apps' own servers also use a type that a document misspells, and the general JSON type.
         let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
         guard type == "application/vnd.layer-patch+json" || isOfServer else {
             throw Failure(

@@ -5,25 +5,27 @@ import ServiceKit
 import StrataModel
 import StrataWire
 
-/// The REST half of the public protocol: which paths there are, and what all of them have in common (docs/conformance.md §1).
+/// The router of the public protocol's REST API: all paths, and the steps that their requests share
+/// (docs/conformance.md §1).
 ///
-/// A request meets, in this order:
+/// A request passes these steps, in this order:
 /// 1. ``MethodOverride``, because the router chooses a route by the method;
 /// 2. ``MetricsMiddleware``, which counts every answer as it leaves;
-/// 3. ``HeadMiddleware``, which takes the body off every answer to `HEAD`, refusals too;
-/// 4. ``CORSMiddleware``, so that a page may read every answer, refusals too;
-/// 5. ``ErrorMiddleware``, which makes answers of the failures of all that follows;
+/// 3. ``HeadMiddleware``, which removes the body of every answer to `HEAD`, including refusals;
+/// 4. ``CORSMiddleware``, so that a page may read every answer, including refusals;
+/// 5. ``ErrorMiddleware``, which turns the failures of all later steps into answers;
 /// 6. ``RateLimitMiddleware``, before any work is done for the request;
-/// 7. ``PreflightMiddleware``, which ends the way of `OPTIONS`;
-/// 8. where a route needs a version, ``VersionMiddleware``;
-/// 9. where it needs a session, ``SessionMiddleware``, whose lookup knows the version that a refusal is written in; below `/apps`, where apps' own
-///    servers ask, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and ``OnBehalfMiddleware`` or ``SystemRendererMiddleware`` in place of 8 and 9;
-/// 10. ``AnswerLimitMiddleware``, which makes the user wait for their turn: it has to know who that is;
+/// 7. ``PreflightMiddleware``, which answers `OPTIONS`;
+/// 8. ``VersionMiddleware``, for routes that require a version;
+/// 9. ``SessionMiddleware``, for routes that require a session, after the version, which determines how a refusal is
+///    written. Below `/apps`, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and either ``OnBehalfMiddleware``
+///    or ``SystemRendererMiddleware`` replace steps 8 and 9;
+/// 10. ``AnswerLimitMiddleware``, which makes users take turns and therefore needs to know the user;
 /// 11. ``InputLimitMiddleware``;
-/// 12. where it needs a session, ``NamedChangeMiddleware``, which reads the body;
-/// 13. the route's ``RESTRequest``, and its handler.
+/// 12. ``NamedChangeMiddleware``, for routes that require a session, which reads the body;
+/// 13. the route's ``RESTRequest`` and its handler.
 ///
-/// ``RESTRoutes`` puts 2 to 12 together. Paths that nothing is served under go through 2 to 7.
+/// ``RESTRoutes`` combines steps 2 to 12. Requests for unknown paths pass steps 2 to 7.
 struct RESTRouter: Sendable {
     private let services: GatewayServices
     private let nonceKey: Nonce.Key
@@ -33,10 +35,8 @@ struct RESTRouter: Sendable {
         self.nonceKey = nonceKey
     }
 
-    /// What answers requests.
     func responder() -> MethodOverride<RouterResponder<RESTContext>> { MethodOverride(inner: routes().router.buildResponder()) }
 
-    /// All that is served, registered anew.
     func routes() -> RESTRoutes {
         let routes = RESTRoutes(services, errors: ErrorObjects(services.renderer, nonceKey: nonceKey))
         let features: [any RESTFeature] = [
@@ -56,27 +56,28 @@ struct RESTRouter: Sendable {
 
 protocol RESTFeature {
     var services: GatewayServices { get }
-    /// Adds its routes, in groups by what they need.
+    /// Adds the feature's routes, grouped by their requirements.
     func add(to routes: RESTRoutes)
 }
 
 extension RESTFeature {
-    /// What writes the objects of an answer, with the URLs at which the sender of the request finds them.
+    /// Returns the renderer of the answer's objects, with URLs that are valid for the sender of the request.
     func renderer(for context: some RESTRouteContext) -> Renderer { context.request.renderer ?? services.renderer }
 
-    /// What writes the objects of an answer to an app's own server that asks in its own name.
+    /// Returns the renderer of the answer's objects for an app's own server that asks in its own name.
     func renderer(of context: ServerContext) -> ServerRenderer { ServerRenderer(renderer(for: context), version: context.version) }
 
-    /// What writes the objects of an answer on behalf of a user in a version that the Client API does not have; nil: it has the request's version.
+    /// Returns the renderer for a request on behalf of a user in a version that the Client API does not have; nil for
+    /// other versions.
     func olderRenderer(for context: SignedInContext) -> ServerRenderer? {
         guard let version = context.request.serverVersion, version < .v2 else { return nil }
         return ServerRenderer(renderer(for: context), version: version, reader: context.reader)
     }
 
-    /// What the headers of a page say: how long the whole list is, and where the next page is, if there is one.
+    /// Returns the headers of a page: the length of the whole list, and the link to the next page, if any.
     /// - Parameters:
     ///   - list: the list's path.
-    ///   - query: with which this page was asked for.
+    ///   - query: the query of the request for this page.
     func headers<Objects>(of page: ListPage<Objects>, in context: some RESTRouteContext, list: String, query: String?) -> HTTPFields {
         var headers: HTTPFields = [:]
         if let total = page.total { headers[.layerCount] = String(total) }

@@ -3,13 +3,11 @@ import HTTPTypes
 import Hummingbird
 import StrataModel
 
-/// A method and a path that a gateway answers, as it was registered.
+/// A method and a path that a gateway serves, as registered.
 package struct ServedRoute: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// `GET`, `HEAD`, …
     package let method: String
-    /// With a name behind a colon for each part that varies: `/conversations/:id`.
+    /// The path. Each variable segment is a name after a colon, for example `/conversations/:id`.
     package let path: String
-    /// What a request needs before its handler runs.
     package let access: RESTAccess
 
     package var description: String { "\(method) \(path)" }
@@ -17,24 +15,24 @@ package struct ServedRoute: Hashable, Sendable, Comparable, CustomStringConverti
     package static func < (left: Self, right: Self) -> Bool { (left.path, left.method) < (right.path, right.method) }
 }
 
-/// What a request needs before its handler runs.
+/// The requirements of a route, checked before its handler runs.
 package enum RESTAccess: String, Sendable {
-    /// Nothing: discovery, the connectivity probe, and URLs that are secret themselves.
+    /// No requirements. Used for discovery, the connectivity probe, and URLs that contain a secret.
     case open
-    /// A version in `Accept`.
+    /// A protocol version in `Accept`.
     case versioned
-    /// A version, and a session.
+    /// A protocol version and a session.
     case signedIn
-    /// A token of the app's own server, and a version; with a user in the path also that the app knows them.
+    /// A token of the app's own server, and a version. A user in the path must be known to the app.
     case server
 }
 
-/// The only way to add a route: whatever is served is on the list, so that tests can go through all of it.
+/// The registry of routes. Every route is added through it and listed, so that tests can cover all routes.
 final class RESTRoutes {
     let router = Router(context: RESTContext.self)
-    /// What is served to clients, in the order in which it was added.
+    /// The routes for clients, in the order of registration.
     private(set) var served: [ServedRoute] = []
-    /// What is served to apps' own servers, below `/apps/:app`.
+    /// The routes for apps' own servers, below `/apps/:app`.
     private(set) var servedToServers: [ServedRoute] = []
     private let services: GatewayServices
     private let errors: ErrorObjects
@@ -45,7 +43,6 @@ final class RESTRoutes {
         router.add(middleware: beforeEveryRoute)
     }
 
-    /// - Returns: the route as it is on the list.
     private func note(_ method: HTTPRequest.Method, _ path: RouterPath, access: RESTAccess) -> ServedRoute {
         let text = "\(path)".map { $0 == "{" ? ":" : String($0) }.joined().filter { $0 != "}" }
         let route = ServedRoute(method: method.rawValue, path: text, access: access)
@@ -53,9 +50,9 @@ final class RESTRoutes {
         return route
     }
 
-    // MARK: Middlewares, see RESTRouter for their order
+    // MARK: Middlewares. RESTRouter documents their order.
 
-    /// In front of what is served and what is not.
+    /// The middlewares of all requests, including those without a route.
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeEveryRoute: some RouterMiddleware<RESTContext> {
         MetricsMiddleware(metrics: services.metrics)
@@ -94,7 +91,7 @@ final class RESTRoutes {
         ServerVersionMiddleware(errors: errors)
     }
 
-    /// For what a server asks in its own name.
+    /// The middlewares of requests that an app's own server sends in its own name.
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeSystemRoutes: some RouterMiddleware<RESTContext> {
         ServerTokenMiddleware(tokens: services.serverTokens, limiter: services.limiter, errors: errors)
@@ -117,33 +114,35 @@ final class RESTRoutes {
 
     // MARK: Groups
 
-    /// Routes that need nothing.
+    /// Returns a group of routes without requirements.
     func open(_ path: RouterPath) -> Group<RESTContext> {
         Group(routes: self, mounts: [Mount(access: .open, path: path, group: router.group(path).add(middleware: beforeOpenRoutes))])
     }
 
-    /// Routes that need a version.
+    /// Returns a group of routes that require a version.
     func versioned(_ path: RouterPath) -> Group<RESTContext> {
         Group(routes: self, mounts: [Mount(access: .versioned, path: path, group: router.group(path).add(middleware: beforeVersionedRoutes))])
     }
 
-    /// Routes that need a version and a session. An app's own server finds them below the path of the user on whose behalf it asks, too.
-    /// - Parameter isOnBehalf: false: it does not, since it has other routes there.
+    /// Returns a group of routes that require a version and a session. An app's own server can also use them on behalf
+    /// of a user, below that user's path.
+    /// - Parameter isOnBehalf: false if the app's own server has other routes there.
     func signedIn(_ path: RouterPath, isOnBehalf: Bool = true) -> Group<SignedInContext> {
         let group = router.group(path).add(middleware: beforeSignedInRoutes).group(context: SignedInContext.self)
         let mount = Mount(access: .signedIn, path: path, group: group)
         return Group(routes: self, mounts: isOnBehalf ? [mount, mountOnBehalf(path)] : [mount])
     }
 
-    /// Routes that an app's own server uses in its own name, below `/apps/:app`. A user in such a path is called `:owner`, as in the paths on behalf of
-    /// users; whether the app knows them is the route's business.
+    /// Returns a group of routes that an app's own server uses in its own name, below `/apps/:app`. A user in such a
+    /// path is named `:owner`, as in the paths on behalf of users. The route itself checks whether the app knows the
+    /// user.
     func server(_ path: RouterPath) -> Group<ServerContext> {
         let path = RouterPath("/apps/:app").appendingPath(path)
         let group = router.group(path).add(middleware: beforeSystemRoutes).group(context: ServerContext.self)
         return Group(routes: self, mounts: [Mount(access: .server, path: path, group: group)])
     }
 
-    /// Routes that an app's own server finds below the path of the user on whose behalf it asks.
+    /// Returns a group of routes that an app's own server uses on behalf of a user, below that user's path.
     func onBehalf(_ path: RouterPath) -> Group<SignedInContext> { Group(routes: self, mounts: [mountOnBehalf(path)]) }
 
     private func mountOnBehalf(_ path: RouterPath) -> Mount<SignedInContext> {
@@ -152,8 +151,9 @@ final class RESTRoutes {
         return Mount(access: .server, path: below.appendingPath(path), group: group)
     }
 
-    /// Refuses what apps' own servers find nothing at, once all routes have been added: with the methods that the path has, if it has any. A caller
-    /// without a right to ask hears that first.
+    /// Refuses all other requests of apps' own servers. Must be called after all routes have been added. A served path
+    /// with another method is answered with the allowed methods, an unknown path with `invalid_endpoint`. A caller
+    /// without a valid token is refused first.
     func refuseTheRest() {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete]
         let errors = errors
@@ -168,7 +168,8 @@ final class RESTRoutes {
                 }
             }
         }
-        // The router goes to the rest only from where no path goes on: what the served paths begin with is named, too.
+        // The router reaches the `**` route only where no registered path continues. So register the prefixes of the
+        // served paths, too.
         let beginnings = Set(served.keys.flatMap(Self.beginnings)).subtracting(served.keys).sorted()
         for path in beginnings.map({ RouterPath($0) }) + ["/apps/:app/**"] {
             let group = router.group(path).add(middleware: beforeServerRoutes)
@@ -185,20 +186,20 @@ final class RESTRoutes {
         return (2...max(2, parts.count)).dropLast().map { "/" + parts.prefix($0).joined(separator: "/") }
     }
 
-    /// Where the routes of a group are found, and what they need there.
+    /// A path under which a group's routes are registered, with its requirements.
     fileprivate struct Mount<Context: RESTRouteContext> {
         let access: RESTAccess
         let path: RouterPath
         let group: RouterGroup<Context>
     }
 
-    /// Routes below one path that need the same.
+    /// A group of routes below one path that have the same requirements.
     struct Group<Context: RESTRouteContext> {
         fileprivate let routes: RESTRoutes
         fileprivate let mounts: [Mount<Context>]
 
         /// Adds a route.
-        /// - Parameter path: below the group's.
+        /// - Parameter path: the path below the group's path.
         func on<Asked: RESTRequest>(
             _ method: HTTPRequest.Method, _ path: RouterPath = "",
             use handler: @escaping @Sendable (Asked, Context) async throws(Failure) -> RESTAnswer
@@ -224,7 +225,7 @@ final class RESTRoutes {
             }
         }
 
-        /// Adds a route whose path says it all.
+        /// Adds a route that takes its input from the path only.
         func on(
             _ method: HTTPRequest.Method, _ path: RouterPath = "", use handler: @escaping @Sendable (Context) async throws(Failure) -> RESTAnswer
         ) {

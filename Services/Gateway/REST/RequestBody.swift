@@ -5,22 +5,25 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// What of a JSON body is refused before it is read.
+/// The checks on a JSON body before it is read.
 enum RequestBody {
-    /// Bytes that are read at most.
+    /// The maximum size of a body, in bytes.
     static let bytes = 1 << 20
     static let tooLarge = Failure(.invalidRequest, "The body is larger than \(bytes) bytes.")
-    /// A small body that becomes a large one could make this process run out of memory.
+    /// The refusal of a compressed body. A small body that expands to a large one could exhaust the memory of this
+    /// process.
     static let isEncoded = Failure(.invalidRequest, "A body must not be compressed, or encoded in another way.")
 
-    /// - Throws: ``tooLarge`` or ``isEncoded``, by what the head says.
+    /// Checks the headers that describe the body.
+    /// - Throws: ``tooLarge`` or ``isEncoded``.
     static func check(_ headers: HTTPFields) throws(Failure) {
         if let length = headers[.contentLength], Int(length).map({ $0 > Self.bytes }) ?? true { throw tooLarge }
         let encodings = headers[values: .contentEncoding].flatMap { $0.split(separator: ",") }
         guard encodings.allSatisfy({ $0.filter { $0 != " " }.lowercased() == "identity" }) else { throw isEncoded }
     }
 
-    /// For these two HTTP has a word of its own; the error object is the protocol's.
+    /// Returns the HTTP status of a failure. ``tooLarge`` and ``isEncoded`` have statuses of their own in HTTP; their
+    /// error objects follow the protocol.
     static func status(of failure: Failure) -> HTTPResponse.Status {
         switch failure {
         case tooLarge: .contentTooLarge
@@ -31,15 +34,15 @@ enum RequestBody {
 }
 
 extension Request {
-    /// The body as JSON.
-    /// - Throws: `invalid_request` if it is too large, compressed, or no JSON.
+    /// Returns the body as JSON.
+    /// - Throws: `invalid_request` if it is too large, compressed, or not JSON.
     func json(_ context: RESTContext) async throws(Failure) -> JSONValue {
         let body = try await collectedBody(context)
         guard body.readableBytes > 0 else { throw Failure(.invalidRequest, "The request needs a body.") }
         return try Self.parsed(body, context)
     }
 
-    /// Parses a body, after reserving what that takes until the request is answered.
+    /// Parses a body. First reserves the memory for that until the request is answered.
     private static func parsed(_ body: ByteBuffer, _ context: RESTContext) throws(Failure) -> JSONValue {
         let parsedBytes: Int
         do throws(JSONError) {
@@ -51,11 +54,12 @@ extension Request {
         return try JSONReader.body(body)
     }
 
-    /// The body of a request that takes an object, as JSON. From an app's own server `[]` is read as `{}`, because PHP writes an empty object so.
-    /// - Throws: what ``json(_:)`` throws.
+    /// Returns the body of a request that takes an object, as JSON. From an app's own server, `[]` is read as `{}`,
+    /// because PHP writes an empty object as `[]`.
+    /// - Throws: the errors of ``json(_:)``.
     func object(_ context: RESTContext) async throws(Failure) -> JSONValue { Self.object(try await json(context), from: context.sender) }
 
-    /// The body of a request that takes an object or no body.
+    /// Returns the body of a request that takes an object or no body.
     /// - Returns: nil if there is no body.
     func optionalObject(_ context: RESTContext) async throws(Failure) -> JSONValue? {
         let body = try await collectedBody(context)
@@ -66,7 +70,6 @@ extension Request {
         sender != .client && json == .array([]) ? .object([]) : json
     }
 
-    /// Collects the whole body.
     func collectedBody(_ context: RESTContext) async throws(Failure) -> ByteBuffer {
         try RequestBody.check(headers)
         let collected: ByteBuffer
@@ -77,7 +80,7 @@ extension Request {
         } catch {
             throw Failure(.invalidRequest, "The body could not be read.")
         }
-        // A body that breaks off ends as one that is complete.
+        // A truncated body ends like a complete one, so compare the lengths.
         if let length = headers[.contentLength], Int(length) != collected.readableBytes {
             throw Failure(.invalidRequest, "The body ended before its Content-Length.")
         }

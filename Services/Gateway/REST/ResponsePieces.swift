@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import StrataWire
 
-/// The text of a JSON array, piece by piece; together they are what it would be in one.
+/// A JSON array written in pieces. Their concatenation is the array's text.
 struct ArrayPieces<Item>: Sendable {
     private let write: @Sendable (Item, inout JSONWriter) -> Void
     private var isEmpty = true
@@ -11,7 +11,7 @@ struct ArrayPieces<Item>: Sendable {
 
     init(write: @escaping @Sendable (Item, inout JSONWriter) -> Void) { self.write = write }
 
-    /// The next elements, with what stands around them.
+    /// Returns the text of the next elements, with separators and brackets as needed.
     mutating func piece(_ items: [Item], isLast: Bool) -> ByteBuffer {
         var writer = JSONWriter(capacity: 64 << 10)
         writer.beginArray()
@@ -20,7 +20,7 @@ struct ArrayPieces<Item>: Sendable {
         var text = writer.buffer
         if !isLast { text.moveWriterIndex(to: text.writerIndex - 1) }
         if !isEmpty {
-            // What began the array was sent before.
+            // An earlier piece contains the opening bracket.
             if items.isEmpty { text.moveReaderIndex(forwardBy: 1) } else { text.setInteger(UInt8(ascii: ","), at: text.readerIndex) }
         }
         isEmpty = isEmpty && items.isEmpty
@@ -29,28 +29,28 @@ struct ArrayPieces<Item>: Sendable {
     }
 }
 
-/// How long answers are written.
 enum ResponsePieces {
-    /// Bytes that are written at a time.
+    /// The number of bytes in one write.
     static let bytes = 64 << 10
 }
 
 extension ResponseBodyWriter {
-    /// Writes a long text no faster than the client takes it.
+    /// Writes a long text no faster than the client reads it.
     @concurrent
     mutating func writeText(_ text: ByteBuffer, to channel: any Channel) async throws {
         var text = text
         while let slice = text.readSlice(length: Swift.min(text.readableBytes, ResponsePieces.bytes)), slice.readableBytes > 0 {
-            // A copy: a slice that waits in the channel would keep all of the text.
+            // Copy the bytes: a slice that waits in the channel would keep the whole text in memory.
             try await writePiece(ByteBuffer(bytes: slice.readableBytesView), to: channel)
         }
     }
 
-    /// Writes a piece, and returns when the channel takes more.
+    /// Writes a piece and returns when the channel accepts more.
     @concurrent
     mutating func writePiece(_ piece: ByteBuffer, to channel: any Channel) async throws {
         try await write(piece)
-        // Only the loop finds out that the client lags behind; ahead of it nothing would be held back.
+        // Wait for a turn of the event loop. Back-pressure is only known there; without this, writes would run ahead of
+        // it.
         try await channel.eventLoop.submit {}.get()
     }
 }

@@ -5,7 +5,7 @@ import ServiceKit
 import StrataModel
 import StrataWire
 
-/// Discovery, the session check, and the connectivity probe (docs/conformance.md §3.1, §3.2).
+/// Routes for discovery, the session check and the connectivity probe (docs/conformance.md §3.1, §3.2).
 struct RootRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -18,7 +18,7 @@ struct RootRoutes: RESTFeature {
         root.on(.get, "ping") { _ throws(Failure) in RESTAnswer(status: .ok) }
     }
 
-    /// A socket's handshake that was refused comes here, too, to be told why.
+    /// Answers discovery. A refused WebSocket handshake is routed here, too, to be answered with the reason.
     private func discover(_ request: Request, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         if request.headers[.upgrade]?.lowercased() == "websocket" { throw try await refusal(of: request, in: context) }
         if request.headers[.authorization] != nil { _ = try await services.sessions.session(of: request, trace: context.trace) }
@@ -45,7 +45,8 @@ struct RootRoutes: RESTFeature {
         guard request.headers[.secWebSocketKey] != nil, request.headers[.secWebSocketVersion] == "13" else {
             return Failure(.invalidRequest, "The WebSocket handshake is incomplete: it needs Sec-WebSocket-Key, and Sec-WebSocket-Version: 13.")
         }
-        // All is well now; a moment ago the session could not be looked up. (Or it was not the connection's first request, and NIO takes no other.)
+        // The handshake is valid now, so an earlier look-up of the session must have failed. Or this is not the
+        // connection's first request; NIO upgrades no other.
         return .unavailable
     }
 }

@@ -5,7 +5,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Announcements and notifications, which an app's own server sends (docs/server-api.md).
+/// Routes by which an app's own server sends announcements and notifications (docs/server-api.md).
 struct ServerAnnouncementRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -30,14 +30,14 @@ struct ServerAnnouncementRoutes: RESTFeature {
     }
 }
 
-/// An announcement, with the id by which its sender can repeat the request.
+/// A request to send an announcement. The id makes it repeatable.
 private struct AnnounceRequest: RESTRequest {
     let id: AnnouncementID
     let body: AnnouncementBody
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         let given = try CreationID(request, in: context, for: services).id
-        // Under the name of a change a repetition has the same id.
+        // With an idempotency key, a repetition has the same id.
         let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
         let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "announcement") } }
         body = try AnnouncementBody(

@@ -5,11 +5,11 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Whom a user has blocked, as the app's own server reads and changes it (docs/server-api.md).
+/// Routes by which an app's own server reads and changes the users that a user has blocked (docs/server-api.md).
 struct ServerBlockRoutes: RESTFeature {
     let services: GatewayServices
 
-    /// As many are read from the service at once.
+    /// The number of users read from the service in one call.
     private static let pageSize = 500
 
     func add(to routes: RESTRoutes) {
@@ -19,7 +19,7 @@ struct ServerBlockRoutes: RESTFeature {
         blocks.on(.delete, ":user", use: unblock)
     }
 
-    /// The whole list: it has no pages, and a user may have blocked so many others and no more.
+    /// Returns the whole list. It has no pages; its length is bounded by the limit of blocks per user.
     private func list(_ owner: BlockOwner, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let call = try await call(for: owner, in: context)
         var identities: [BasicIdentity] = []
@@ -56,7 +56,7 @@ struct ServerBlockRoutes: RESTFeature {
         _ = try await services.changeBlocks(operations, createsUser: context.version < .v2, for: call)
     }
 
-    /// Up to 1.1 a user need not have been heard of.
+    /// Returns a call for the owner. Up to version 1.1, the user may be unknown to the app.
     private func call(for owner: BlockOwner, in context: ServerContext) async throws(Failure) -> GatewayServices.Call {
         let key = UserKey(app: context.app, user: owner.user)
         if context.version >= .v2 { _ = try await services.knownUser(key, trace: context.request.trace) }
@@ -64,7 +64,7 @@ struct ServerBlockRoutes: RESTFeature {
     }
 }
 
-/// The user in the path whose list it is.
+/// The user in the path whose blocks are addressed.
 struct BlockOwner: RESTRequest {
     let user: UserID
 

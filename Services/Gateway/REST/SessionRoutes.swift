@@ -6,7 +6,7 @@ import ServiceKit
 import StrataModel
 import StrataWire
 
-/// Signing in and out (docs/conformance.md §3.3, §3.4, §3.5, §3.6).
+/// Routes for signing in and out (docs/conformance.md §3.3, §3.4, §3.5, §3.6).
 struct SessionRoutes: RESTFeature {
     let services: GatewayServices
     let nonceKey: Nonce.Key
@@ -41,7 +41,7 @@ struct SessionRoutes: RESTFeature {
         }
     }
 
-    /// Idempotent: a session that does not exist has ended.
+    /// Ends a session. Idempotent: an unknown session counts as ended.
     private func end(_ asked: EndRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         guard let digest = asked.tokenDigest else { return .noContent }
         try await services.endSession(tokenDigest: digest, trace: context.trace)
@@ -51,7 +51,7 @@ struct SessionRoutes: RESTFeature {
 }
 
 private struct EndRequest: RESTRequest {
-    /// Nil: there can be no such session.
+    /// Nil if the path cannot name a session.
     let tokenDigest: [UInt8]?
 
     /// - Throws: `access_denied` if the header names another session, which cannot end this one.

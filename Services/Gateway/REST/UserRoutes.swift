@@ -6,7 +6,8 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Users as an app's own server manages them: identities, suspension, sessions, badges, erasing; and the app itself (docs/server-api.md).
+/// Routes by which an app's own server manages the app and its users: identities, suspension, sessions, badges and
+/// erasure (docs/server-api.md).
 struct UserRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -22,7 +23,7 @@ struct UserRoutes: RESTFeature {
         identity.on(.put, use: replaceIdentity)
         identity.on(.patch, use: patchIdentity)
         identity.on(.delete, use: deleteIdentity)
-        // Where the objects of 2.0 lead.
+        // Objects of version 2.0 point to this path.
         routes.server("/identities/:owner").on(.get, use: loadIdentity)
         let sessions = routes.server("/users/:owner/sessions")
         sessions.on(.get, use: listSessions)
@@ -50,8 +51,8 @@ struct UserRoutes: RESTFeature {
         }
     }
 
-    /// The properties that a patch can name are carried out here, each by its own call. All were checked before the first is, and the one that can still be
-    /// refused comes first.
+    /// Applies a patch, each property with its own call. All properties are validated before the first call, and the
+    /// property that can still be refused comes first.
     private func patch(_ asked: ObjectRequest<OwnerRequest, UserPatch>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let (key, content) = (asked.id.key(in: context), asked.content)
         guard !content.blocks.contains(where: { $0.blocks(asked.id.user) }) else { throw .invalid("blocks", reason: "has the user's own id") }
@@ -159,7 +160,8 @@ struct UserRoutes: RESTFeature {
 
 // MARK: Requests
 
-/// The user in a path of an app's own server, decoded once: an id that looks like a whole identity id is not taken for one.
+/// The user in a path of an app's own server, decoded once. A text that looks like a full identity id is taken
+/// literally.
 struct OwnerRequest: RESTRequest {
     let user: UserID
 

@@ -2,35 +2,34 @@
 import DequeModule
 import NIOHTTP1
 
-/// What HTTP/1 demands of a connection beside the requests themselves: what is refused, what each answer says about the connection, and when it ends. Without
-/// I/O; ``HTTPRules`` does what this decides.
+/// The connection-level rules of HTTP/1: which requests are refused, the `Connection` header of each response, and when
+/// the connection ends. A plain value without I/O; ``HTTPRules`` acts on its decisions.
 ///
-/// Requests may come before those ahead of them are answered. A refusal waits for these answers, and what comes behind it is dropped.
+/// Requests can arrive before earlier ones are answered (pipelining). A refusal is sent after these answers, and all
+/// later input is dropped.
 struct HTTPExchange {
-    /// Why a request is refused before any route sees it. The connection ends with that.
+    /// The reason for refusing a request before routing. A refusal ends the connection.
     enum Refusal: Equatable {
-        /// What came is no HTTP.
         case malformed
-        /// The head is longer, or has more fields, than ``ConnectionLimits/heads`` allows.
+        /// The head exceeds the length or the number of fields in ``ConnectionLimits/heads``.
         case largeHead
-        /// RFC 9112 §3.2: a request of HTTP/1.1 has one `Host`.
+        /// The request does not have exactly one `Host` header, as HTTP/1.1 requires (RFC 9112 §3.2).
         case host
-        /// `CONNECT`, after which the connection would not be HTTP any more.
+        /// The method is `CONNECT`, after which the connection would not be HTTP.
         case method
 
-        /// Of the parser's error.
         init(_ error: HTTPParserError) { self = error == .headerOverflow ? .largeHead : .malformed }
     }
 
-    /// What to do with what came.
+    /// The action for received input.
     enum Received: Equatable {
         case pass
-        /// Answer this, and end.
+        /// Send this refusal and end the connection.
         case refuse(Refusal)
         case drop
     }
 
-    /// What to do after an answer.
+    /// The action after a response.
     enum Answered: Equatable {
         case go
         case end
@@ -45,23 +44,23 @@ struct HTTPExchange {
         var isAnswering = false
     }
 
-    /// Those that are not answered yet, in the order in which they came.
+    /// The unanswered requests, in order of arrival.
     private var open: Deque<Request> = []
-    /// To be said when the requests ahead of it are answered.
+    /// The refusal to send once all earlier requests are answered.
     private var refusal: Refusal?
     private var isOver = false
 
-    /// Nothing more is taken, and nothing but what has been said is sent.
+    /// True after the last response or refusal. Further input is dropped, and further output is discarded.
     var hasEnded: Bool { isOver }
 
-    // MARK: What comes
+    // MARK: Input
 
-    /// A request begins.
-    /// - Parameter head: afterwards it says `Connection: close`, in these words, if the connection ends with the request.
+    /// Handles the head of a request.
+    /// - Parameter head: receives `Connection: close`, in this spelling, if the connection ends with the request.
     mutating func receivedHead(_ head: inout HTTPRequestHead) -> Received {
         guard !isOver, refusal == nil, open.last?.isKeptAlive != false else { return .drop }
         if let problem = Self.problem(head) { return refuse(problem) }
-        // The parser reads nothing behind a request to upgrade, and keeps what comes. So the connection ends with this one.
+        // The parser keeps all input after an upgrade request unread, so the connection ends with this request.
         let isKeptAlive = head.isKeepAlive && !head.headers.contains(name: "Upgrade")
         if !isKeptAlive { head.headers.replaceOrAdd(name: "Connection", value: "close") }
         let expects = head.version.isModern && head.headers[canonicalForm: "Expect"].contains { $0.lowercased() == "100-continue" }
@@ -69,10 +68,8 @@ struct HTTPExchange {
         return .pass
     }
 
-    /// Some of the body of the request that is being read.
     mutating func receivedBody() -> Received { receivedPart { $0.expectsContinue = false } }
 
-    /// The request that is being read is complete.
     mutating func receivedEnd() -> Received {
         receivedPart {
             $0.expectsContinue = false
@@ -83,7 +80,7 @@ struct HTTPExchange {
     mutating func receivedParserError(_ error: HTTPParserError) -> Received {
         guard !isOver, refusal == nil else { return .drop }
         guard let last = open.indices.last, !open[last].isComplete else { return refuse(Refusal(error)) }
-        // The body of this request is broken. Its answer may have begun, and is the last one then.
+        // The body of this request is malformed. If its answer has begun, it is the last one.
         if open[last].isAnswering {
             open[last].isKeptAlive = false
             return .drop
@@ -93,7 +90,7 @@ struct HTTPExchange {
     }
 
     private mutating func receivedPart(_ change: (inout Request) -> Void) -> Received {
-        // Of a request that was dropped, or whose answer was complete before it was.
+        // The part belongs to a dropped request, or to one whose answer ended before the request did.
         guard !isOver, refusal == nil, let last = open.indices.last, !open[last].isComplete else { return .drop }
         change(&open[last])
         return .pass
@@ -114,10 +111,10 @@ struct HTTPExchange {
         return head.method == .CONNECT ? .method : nil
     }
 
-    // MARK: What is answered
+    // MARK: Output
 
-    /// The body is about to be read.
-    /// - Returns: whether the client waits for the word that it may send it.
+    /// Handles the start of reading a body.
+    /// - Returns: true if the client waits for `100 Continue`.
     mutating func bodyIsWanted() -> Bool {
         guard !isOver, let first = open.first, first.expectsContinue, !first.isAnswering else { return false }
         open[open.startIndex].expectsContinue = false
@@ -130,7 +127,7 @@ struct HTTPExchange {
         open[open.startIndex].isAnswering = true
         if head.headers[canonicalForm: "Connection"].contains(where: { $0.lowercased() == "close" }) { open[open.startIndex].isKeptAlive = false }
         if !open[open.startIndex].version.isModern {
-            // It knows no chunks: an answer whose length is not told ends with the connection.
+            // HTTP/1.0 has no chunked encoding: the end of the connection marks the end of a response without a length.
             head.version = .http1_0
             if !head.headers.contains(name: "Content-Length"), head.status.mayHaveResponseBody { open[open.startIndex].isKeptAlive = false }
             if open[open.startIndex].isKeptAlive { head.headers.replaceOrAdd(name: "Connection", value: "keep-alive") }
@@ -152,6 +149,6 @@ struct HTTPExchange {
 }
 
 extension HTTPVersion {
-    /// Whether it is 1.1, which brought `Host`, chunks, connections that stay, and upgrades.
+    /// True from HTTP/1.1 on, which introduced `Host`, chunked encoding, persistent connections, and upgrades.
     var isModern: Bool { (major, minor) >= (1, 1) }
 }

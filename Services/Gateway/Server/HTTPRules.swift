@@ -4,15 +4,16 @@ import NIOHTTP1
 import StrataModel
 import StrataWire
 
-/// Keeps the rules of HTTP/1 on a connection that is no socket, as ``HTTPExchange`` decides them. It stands where requests still have their version.
+/// Enforces the rules of HTTP/1 on a plain HTTP connection, as decided by ``HTTPExchange``. Its place in the pipeline
+/// is before the HTTP version is stripped from requests.
 final class HTTPRules: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Triggered outbound by a route that is about to read a body: a client that waits for `100 Continue` is told to send it. A request that is refused
-    /// without is answered while its body is still where it was.
+    /// An outbound event: a route is about to read a body. A client that waits for `100 Continue` receives it. If a
+    /// request is refused without reading its body, the client has not sent the body yet.
     struct BodyIsWanted: Sendable {}
 
     private var exchange = HTTPExchange()
@@ -36,11 +37,11 @@ final class HTTPRules: ChannelDuplexHandler {
         } else if !exchange.hasEnded {
             context.fireErrorCaught(error)
         }
-        // Otherwise it is about bytes behind those that were refused.
+        // Otherwise the error concerns bytes after the refused request.
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        // A route that did not know of a refusal.
+        // This is the response of a route that does not know of the refusal.
         if exchange.hasEnded {
             promise?.succeed()
             return
@@ -80,18 +81,18 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 }
 
-/// What is answered to requests that never reach a route: error objects, like all other refusals (docs/conformance.md §1.5, §1.11).
+/// The responses to requests that never reach a route. Their bodies are error objects like those of all other refusals
+/// (docs/conformance.md §1.5, §1.11).
 struct RefusedRequest: Sendable {
     private let malformed: ByteBuffer
     private let largeHead: ByteBuffer
     private let host: ByteBuffer
     private let method: ByteBuffer
-    /// The body of the answer to a request that took too long to come.
+    /// The response body for a request that took too long to arrive.
     let timeout: ByteBuffer
-    /// The body of the answer to a request that there is no room for.
+    /// The response body for a request that exceeds the input budget.
     let busy: ByteBuffer
 
-    /// - Parameter renderer: writes the objects, once.
     init(_ renderer: Renderer) {
         func object(_ code: Failure.Code, message: String) -> ByteBuffer {
             RESTAnswer.json { renderer.writeFailure(Failure(code, message), for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
@@ -104,7 +105,7 @@ struct RefusedRequest: Sendable {
         busy = RESTAnswer.json { renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
     }
 
-    /// Says why, as the last thing on the connection.
+    /// Sends a refusal as the last response on the connection.
     func answer(_ refusal: HTTPExchange.Refusal, on context: ChannelHandlerContext) {
         let (status, body): (HTTPResponseStatus, ByteBuffer) =
             switch refusal {
@@ -120,8 +121,11 @@ struct RefusedRequest: Sendable {
         Self.end(context)
     }
 
-    /// What was sent is the last thing; what still comes is read for a moment, and thrown away, so that its sender hears the answer instead of a reset. The
-    /// moment begins when all has left: a slow reader gets all of a long answer, and ``ResponseGuard`` sees to it that it reads.
+    /// Ends the connection after the last response. Further input is read and discarded for ``RequestGuard/lingering``,
+    /// so that the client receives the response instead of a reset.
+    ///
+    /// The period begins when all output has been sent. A slow reader can thus receive a long response;
+    /// ``ResponseGuard`` enforces its progress.
     static func end(_ context: ChannelHandlerContext) {
         context.flush()
         let channel = context.channel

@@ -2,15 +2,16 @@
 import NIOCore
 import Synchronization
 
-/// The end of a connection that is one too many: as soon as it asks for something it is told so, whatever it wanted, and closed.
+/// Ends a connection that exceeds a limit: it answers the first request with an error and closes.
 ///
-/// A connection that is closed while the client's request is on its way is reset by the kernel, and the client never reads what it was told. So what
-/// comes is read and dropped for a moment, but only for a few at a time: who comes in hordes is closed at once.
+/// If a connection closes while the client's request is in transit, the kernel resets it, and the client never reads
+/// the answer. Input is therefore read and dropped for a short time, but only for ``lingering`` connections at once.
+/// Others are closed immediately.
 final class RefusedConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Refused connections that may linger.
+    /// The maximum number of refused connections that are kept open for their answer.
     static let lingering = 32
     private static let patience = TimeAmount.seconds(1)
     private static let count = Atomic<Int>(0)
@@ -19,7 +20,7 @@ final class RefusedConnection: ChannelInboundHandler {
 
     private init(_ answer: ByteBuffer) { self.answer = answer }
 
-    /// Says `answer` on the channel, which has no other handlers, and closes it. On the channel's loop.
+    /// Sends `answer` on a channel without other handlers, and closes it. Call it on the channel's loop.
     static func end(_ channel: any Channel, saying answer: ByteBuffer) {
         let others = count.wrappingAdd(1, ordering: .relaxed).oldValue
         channel.closeFuture.whenComplete { _ in count.wrappingSubtract(1, ordering: .relaxed) }
@@ -37,13 +38,13 @@ final class RefusedConnection: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The client has gone, or has read the end.
+        // The client has disconnected, or has read the end of the answer.
         if event as? ChannelEvent == .inputClosed { context.close(promise: nil) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    /// `503` with an error object, and a word on when to come back.
+    /// Returns a `503` response with an error object and a `Retry-After` header.
     static func answer(_ body: ByteBuffer) -> ByteBuffer {
         var answer = ByteBuffer(
             string: """

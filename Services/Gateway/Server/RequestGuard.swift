@@ -5,36 +5,38 @@ import Hummingbird
 import NIOCore
 import NIOHTTPTypes
 
-/// Makes sure that the bodies of requests come, or that the connection ends. A client may not hold a connection by sending a byte now and then, nor
-/// go on sending a request that has been answered already.
+/// Enforces the arrival of request bodies within a time limit, and ends connections that exceed it. A client cannot
+/// hold a connection by sending single bytes, or by continuing a request that is already answered.
 ///
-/// A body has the time of ``ArrivalTime``. Its bytes count as input from the moment they arrive until the request is answered or a route has taken them
-/// (``BodyTaken``). If the budget is spent, the request is refused with 503, and the connection ends.
+/// A body has the time of ``ArrivalTime``. Its bytes count as input until the request is answered or a route has taken
+/// them (``BodyTaken``). If the budget is exhausted, the request is refused with 503, and the connection ends.
 final class RequestGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
-    /// An outbound event: a route has written a part of the first unanswered body elsewhere, and does not hold it any longer.
+    /// An outbound event: a route has stored a part of the first unanswered body elsewhere, and no longer holds it in
+    /// memory.
     struct BodyTaken: Sendable {
         let bytes: Int
     }
 
-    /// How long the rest of a body that is not needed any more is read, so that its sender receives the answer instead of a reset.
+    /// The time for which the rest of an unneeded body is read, so that its sender receives the answer instead of a
+    /// reset.
     static let lingering = TimeAmount.seconds(2)
 
     private enum State {
-        /// Between requests, or the whole request is there.
+        /// No request is being received.
         case quiet
         case reading(since: NIODeadline, bytes: Int)
-        /// Answered, or given up, before the request was complete: the connection ends with it.
+        /// A request was answered or refused before it was complete. The connection ends with it.
         case ending
     }
 
     private let time: ArrivalTime
     private let input: InputBudget.Share
     private let refusals: RefusedRequest
-    /// Bytes held for each unanswered request, in the order of arrival.
+    /// The bytes held for each unanswered request, in order of arrival.
     private var bodies: Deque<Int> = []
     private var state = State.quiet
     private var timer: Scheduled<Void>?
@@ -134,8 +136,8 @@ final class RequestGuard: ChannelDuplexHandler {
         refuse(context, .requestTimeout, refusals.timeout)
     }
 
-    /// Answers a request that has not arrived completely, and ends the connection. No answer is written if its answer has begun, or if an earlier request would
-    /// take it for its own.
+    /// Refuses an incomplete request and ends the connection. No answer is written if one has begun, or if an earlier
+    /// request would receive it.
     private func refuse(_ context: ChannelHandlerContext, _ status: HTTPResponse.Status, _ body: ByteBuffer) {
         if !hasAnswered, bodies.count == 1 {
             var fields: HTTPFields = [.connection: "close", .contentType: "application/json", .contentLength: "\(body.readableBytes)"]
@@ -147,7 +149,7 @@ final class RequestGuard: ChannelDuplexHandler {
         end(context)
     }
 
-    /// The answer is the last thing that is sent; what still comes is read for a moment, and thrown away.
+    /// Ends the connection after the answer. Further input is read and discarded for ``lingering``.
     private func end(_ context: ChannelHandlerContext) {
         state = .ending
         timer?.cancel()

@@ -2,26 +2,26 @@
 import FanOut
 import NIOCore
 
-/// Watches what leaves on a connection of a client, whatever it is: counts what the channel has not sent yet, and ends the connection if the client takes
-/// nothing of it for too long. A slow client that goes on reading is left alone.
+/// Ends connections whose client stops reading, and counts their unsent bytes. It watches HTTP and WebSocket
+/// connections. A slow client that continues to read is not affected.
 ///
-/// It stands next to the network, behind TLS.
+/// Its place in the pipeline is next to the network, below TLS.
 final class ResponseGuard: ChannelOutboundHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData
 
-    /// How long a client may take nothing.
+    /// The time for which a client may read nothing.
     struct Patience: Sendable {
-        /// While there is room for the answers to all others.
+        /// The limit while the answer budget is not tight.
         var limit = TimeAmount.seconds(60)
-        /// How often the client is looked at, and how long it may take nothing when there is little room.
+        /// The interval between checks. It is also the limit while the answer budget is tight.
         var step: TimeAmount { .nanoseconds(max(1, limit.nanoseconds / Int64(Self.steps))) }
         static let steps = 12
     }
 
     private let budget: AnswerBudget
     private let patience: Patience
-    /// Bytes that the channel was given, that it has sent whole writes of, and the difference.
+    /// The bytes passed to the channel, and those of completely sent writes.
     private var given = 0
     private var sent = 0
     private var waiting: Int { given - sent }
@@ -73,10 +73,11 @@ final class ResponseGuard: ChannelOutboundHandler {
         context.channel.close(promise: nil)
     }
 
-    /// Grows with every byte that the client takes: of one large write, the channel knows what is left.
+    /// Returns the number of bytes taken by the client. Within one large write, it uses the channel's count of
+    /// remaining bytes.
     private func progress(_ context: ChannelHandlerContext) -> Int {
         let left = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        // What waits elsewhere, as in a handshake of TLS, has not been taken by the client.
+        // Bytes buffered elsewhere, for example during a TLS handshake, have not been taken by the client.
         return left > 0 ? sent + given - left : sent
     }
 }

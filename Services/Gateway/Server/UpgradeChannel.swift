@@ -11,14 +11,16 @@ import NIOHTTPTypesHTTP1
 import NIOSSL
 import NIOWebSocket
 
-/// One port for REST and WebSocket: the router answers plain HTTP/1.1, NIO's typed upgrader takes `Upgrade: websocket`.
+/// A child channel for REST and WebSocket on one port. The router answers plain HTTP/1.1; NIO's typed upgrader handles
+/// `Upgrade: websocket`.
 ///
-/// Hummingbird's own WebSocket support runs tasks per socket; a fan-out at 10 µs a delivery cannot afford them (docs/architecture.md §6).
+/// Hummingbird's WebSocket support runs tasks for each socket. A fan-out with 10 µs for a delivery cannot afford them
+/// (docs/architecture.md §6).
 struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     enum Upgraded: Sendable {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
         case webSocket
-        /// One too many.
+        /// The connection exceeded a limit.
         case refused
     }
 
@@ -27,9 +29,9 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         let channel: any Channel
     }
 
-    /// `TCP_NOTSENT_LOWAT` of Linux.
+    /// The Linux socket option `TCP_NOTSENT_LOWAT`.
     private static let notSentLowWaterMark: CInt = 25
-    /// Bytes that the kernel takes for a client beyond what it has sent already.
+    /// The maximum number of unsent bytes in the kernel for one client.
     private static let kernelBacklogBytes = 128 << 10
 
     let responder: HTTPChannelHandler.Responder
@@ -39,11 +41,11 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     let answers: AnswerBudget
     let input: InputBudget
     let patience: ResponseGuard.Patience
-    /// Whether the other end of a connection is a client, and not a proxy for many.
+    /// True if connections come from clients directly, not from a proxy for many clients.
     let countsAddresses: Bool
-    /// What a connection is told that is one too many.
+    /// The response on a connection that exceeds a limit.
     let refusal: ByteBuffer
-    /// What requests are told that are no HTTP.
+    /// The responses to input that is not valid HTTP.
     let refusals: RefusedRequest
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
@@ -55,7 +57,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
 
     private func refuse(_ channel: any Channel) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
-            // To agree on TLS first would be more work than to serve it.
+            // A TLS handshake would cost more than serving the connection.
             let isTLS = (try? channel.pipeline.syncOperations.handler(type: NIOSSLServerHandler.self)) != nil
             if isTLS { channel.close(promise: nil) } else { RefusedConnection.end(channel, saying: refusal) }
             return Value(result: channel.eventLoop.makeSucceededFuture(.refused), channel: channel)
@@ -65,7 +67,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     private func configure(_ channel: any Channel, of address: RateKey?, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             let sync = channel.pipeline.syncOperations
-            // What a client does not read waits here, where it is counted, and not in the kernel, which would take megabytes for each.
+            // Unread output waits in this process, where it is counted. The kernel would buffer megabytes for each
+            // client.
             try? channel.syncOptions?.setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
             try sync.addHandler(ResponseGuard(answers, patience: patience))
             let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout, refusals: refusals)
@@ -78,7 +81,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
                             try self.configurePlainHTTP(channel, of: address, firstRequest: boundGuard.value, logger: logger)
                         }
                     }))
-            // NIOAsyncChannel takes one request after the other, and handleHTTP answers parser errors.
+            // NIOAsyncChannel handles one request at a time, and handleHTTP answers parser errors.
             configuration.enablePipelining = false
             configuration.enableErrorHandling = false
             configuration.enableResponseHeaderValidation = false
@@ -94,7 +97,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     private func upgrader() -> NIOTypedWebSocketServerUpgrader<Upgraded> {
         NIOTypedWebSocketServerUpgrader(
             maxFrameSize: limits.frameBytes,
-            // NIO's handler of errors would close without a word; the socket says why.
+            // NIO's error handler would close without a reason. The socket sends one.
             enableAutomaticErrorHandling: false,
             shouldUpgrade: { channel, head in upgrade.headers(for: head, on: channel) },
             upgradePipelineHandler: { channel, head in
@@ -112,13 +115,13 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         try sync.addHandler(HTTPConnectionStateHandler(idleTimeout: limits.idleTimeout, logger: logger))
         let stream = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
-        // NIO's upgrade handler swallows the head, and an end it has seen, of a request whose upgrade is refused. The router must
-        // have them, to answer 401, 406 or 404.
+        // NIO's upgrade handler drops the head of a request whose upgrade is refused, and its end if already seen. The
+        // router needs both to answer 401, 406 or 404.
         if let head = firstRequest.head, head.headers.contains(name: "upgrade") {
             let context = try sync.context(handlerType: NIOTypedHTTPServerUpgradeHandler<Upgraded>.self)
             context.fireChannelRead(NIOAny(HTTPServerRequestPart.head(head)))
             if firstRequest.hasSeenEnd { context.fireChannelRead(NIOAny(HTTPServerRequestPart.end(nil))) }
-            // Nothing else may come on this connection that would make the stream look at what it was given.
+            // No further input may arrive that would make the stream process these parts.
             context.fireChannelReadComplete()
         }
         return .http(stream)
@@ -137,13 +140,13 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     }
 }
 
-/// Bounds of one client connection.
 struct ConnectionLimits: Sendable {
-    /// A connection that has sent no complete request head by then is closed, whatever it did instead.
+    /// The time within which a connection must have sent a complete request head. Otherwise it is closed.
     var firstRequestTimeout: TimeAmount { arrival.timeout }
-    /// The time for the head of the first request, TLS included, for a body, and for a message of a socket.
+    /// The time limit for the first request head (including TLS), for a request body, and for a socket's message.
     var arrival = ArrivalTime(timeout: .seconds(15))
-    /// Heads beyond these are refused with 431: no client of ours sends a hundredth of it.
+    /// The limits on request heads. Larger heads are refused with 431. Known clients send less than a hundredth of
+    /// this.
     let heads: NIOHTTPDecoderLimitConfiguration = {
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = 16 * 1024
@@ -151,22 +154,25 @@ struct ConnectionLimits: Sendable {
         limits.maxHeaderFieldCount = 100
         return limits
     }()
-    /// A plain HTTP connection without a request for this long is closed.
+    /// The time after which a plain HTTP connection without a request is closed.
     var idleTimeout = Duration.seconds(60)
-    /// A larger frame, or message of several fragments, closes the socket with 1009 (docs/conformance.md §12.3).
+    /// The maximum size in bytes of a frame or fragmented message. A larger one closes the socket with 1009
+    /// (docs/conformance.md §12.3).
     var frameBytes = 1 << 20
 }
 
-/// Watches a connection until its first request decides between HTTP and WebSocket; before that no other handler does.
+/// Watches a connection until its first request selects HTTP or WebSocket. No other handler watches it before that.
 ///
-/// It closes a connection that stays silent and one that is open when the server drains, and keeps the head for a refused upgrade.
+/// It closes a silent connection, and an open one when the server drains. It keeps the request head for a refused
+/// upgrade.
 final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
 
     private(set) var head: HTTPRequestHead?
     private(set) var hasSeenEnd = false
     private var isDecided = false
-    /// What comes after the end of the first request need not be HTTP: the decoder hands on the bytes behind a handshake as they are.
+    /// True after the end of the first request. Later input may not be HTTP, because the decoder passes on the bytes
+    /// after a handshake unchanged.
     private var isPastFirstRequest = false
     private let timeout: TimeAmount
     private let refusals: RefusedRequest
@@ -187,7 +193,7 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// What is no HTTP, or too much of it, is told so; of later requests ``HTTPRules`` does it.
+    /// Refuses a malformed or oversized first request. ``HTTPRules`` does this for later requests.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard !isDecided, !isPastFirstRequest, head == nil, let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
         GatewayMetrics.cut("malformed_request")
@@ -206,7 +212,7 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
             case .head(let head): self.head = self.head ?? head
             case .end:
                 isPastFirstRequest = true
-                // Marked after it was passed on: should the upgrade be refused meanwhile, the end is still on its way.
+                // Set after the part is passed on: if the upgrade is refused meanwhile, the end is still in transit.
                 context.fireChannelRead(data)
                 hasSeenEnd = true
                 return
@@ -224,7 +230,7 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// The kind of connection is known: others watch it now.
+    /// Stops watching, because the kind of connection is known and other handlers take over.
     func decided() {
         isDecided = true
         head = nil

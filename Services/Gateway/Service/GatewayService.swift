@@ -12,11 +12,11 @@ public import ServiceLifecycle
 import StrataModel
 import StrataWire
 
-/// A gateway: sessions, REST and WebSocket for clients, and the fan-out of what is published.
+/// The gateway service: sessions, REST and WebSocket for clients, and the fan-out of publications.
 ///
-/// It holds no state that another gateway would miss: any one can serve any returning client.
+/// A gateway has no state that another gateway needs. Any gateway can serve any returning client.
 public final class GatewayService: StrataService {
-    /// The executable's name.
+    /// The name of the executable.
     public static let name = "gateway"
 
     private let calls: GatewayServices
@@ -25,12 +25,12 @@ public final class GatewayService: StrataService {
     private let subscriber: RedisSubscriber
     private let servers: [any Service]
     private let upkeep: [any Service]
-    /// Every method and path that clients are answered.
+    /// The methods and paths served to clients.
     package let routes: [ServedRoute]
-    /// All that apps' own servers find.
+    /// The methods and paths served to apps' own servers.
     package let serverRoutes: [ServedRoute]
 
-    /// Puts the gateway together; nothing is connected yet.
+    /// Makes a gateway from its settings. No connections are opened yet.
     /// - Throws: an error that names the setting at fault.
     public init(settings: GatewaySettings, environment: ServiceEnvironment) throws {
         let (eventLoopGroup, logger) = (environment.eventLoopGroup, environment.logger)
@@ -41,12 +41,13 @@ public final class GatewayService: StrataService {
             presence: RPCClient(configuration: settings.backends.presence, eventLoopGroup: eventLoopGroup, logger: logger),
             webhooks: settings.backends.webhooks.map { RPCClient(configuration: $0, eventLoopGroup: eventLoopGroup, logger: logger) },
             settings: settings, contentStore: store, logger: logger)
-        // The subscriber delivers on the fan-out's own loop, so that no publication changes threads before it is known who needs it.
+        // The subscriber delivers on the fan-out's loop. A publication therefore changes threads only on its way to
+        // registries that need it.
         let loop = eventLoopGroup.next()
         let fanOut = FanOut(loop: loop, source: calls, timing: FanOutTiming(settings), logger: logger)
         let redis = try settings.redis.configuration(for: Self.name)
         subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
-        // Connections land on every loop, so every loop has a registry.
+        // Connections are distributed over all loops, so every loop has a registry.
         loops = eventLoopGroup.makeIterator().enumerated()
             .map { index, loop in
                 SocketLoop(index: index, loop: loop, fanOut: fanOut, services: calls)
@@ -110,7 +111,7 @@ public final class GatewayService: StrataService {
         return servers
     }
 
-    /// Everything that has to run, in the order of dependency.
+    /// The services to run, in order of dependency.
     public var services: [any Service] {
         var services: [any Service] = [calls.conversations, calls.metadata, calls.presence]
         if let webhooks = calls.webhooks { services.append(webhooks) }
@@ -118,8 +119,10 @@ public final class GatewayService: StrataService {
         return services + upkeep + servers
     }
 
-    /// Ready means that conversations and metadata can be called. Without presence and webhooks messages go on, and without Redis changes are found by asking: that one
-    /// of them is away must not take every gateway out of service.
+    /// Adds readiness checks for conversations and metadata.
+    ///
+    /// Presence, webhooks, and Redis are not checked. Messages work without the first two, and without Redis the
+    /// gateway finds changes by polling. Their failure must not take every gateway out of service.
     public func addChecks(to health: Health) {
         let clients = [("conversations", calls.conversations), ("metadata", calls.metadata)]
         for (name, client) in clients {
@@ -128,7 +131,8 @@ public final class GatewayService: StrataService {
     }
 }
 
-/// Starts the fan-out and the registries' upkeep, and at the end sends the sockets elsewhere.
+/// Starts the fan-out and the upkeep of the registries. On shutdown it closes the sockets, so that clients connect
+/// elsewhere.
 private struct FanOutService: Service {
     let fanOut: FanOut
     let loops: [SocketLoop]

@@ -9,19 +9,22 @@ import ServiceKit
 import StrataModel
 
 extension GatewaySettings {
-    /// Where the other services are, each as `host:port`, or several with commas.
+    /// The addresses of the other services. Each value is `host:port`, or a comma-separated list.
     public struct Backends: Sendable {
-        /// `STRATA_CONVERSATIONS_ADDRESSES`, required: where accounts, conversations and messages live.
+        /// The service for accounts, conversations, and messages. `STRATA_CONVERSATIONS_ADDRESSES`: required.
         public var conversations: RPCClientConfiguration
-        /// `STRATA_METADATA_ADDRESSES`, required: where metadata trees are read and patched.
+        /// The service for metadata trees. `STRATA_METADATA_ADDRESSES`: required.
         public var metadata: RPCClientConfiguration
-        /// `STRATA_PRESENCE_ADDRESSES`, required: where typing and presence live.
+        /// The service for typing and presence. `STRATA_PRESENCE_ADDRESSES`: required.
         public var presence: RPCClientConfiguration
-        /// `STRATA_WEBHOOKS_ADDRESSES` (none): where webhooks are administered. Without it these requests are answered with 503, and nothing else is missing.
-        /// With it `STRATA_WEBHOOKS_SECRET` is required, at least 32 characters: the secret of the webhooks service.
+        /// The service that manages webhooks. Without it, requests about webhooks are answered with 503.
+        ///
+        /// - `STRATA_WEBHOOKS_ADDRESSES`: default none.
+        /// - `STRATA_WEBHOOKS_SECRET`: the secret of the webhooks service, at least 32 characters. Required with the
+        ///   addresses.
         public var webhooks: RPCClientConfiguration?
 
-        /// These addresses.
+        /// Makes the settings from the required addresses, without webhooks.
         public init(conversations: RPCClientConfiguration, metadata: RPCClientConfiguration, presence: RPCClientConfiguration) {
             self.conversations = conversations
             self.metadata = metadata
@@ -39,15 +42,16 @@ extension GatewaySettings {
         }
     }
 
-    /// Where clients connect.
+    /// The listening addresses and ports for clients.
     public struct Listeners: Sendable {
-        /// Where plain HTTP and WebSocket are served. `STRATA_HTTP_HOST`, default `0.0.0.0`.
+        /// The address for HTTP and WebSocket. `STRATA_HTTP_HOST`: default `0.0.0.0`.
         public var host = "0.0.0.0"
-        /// `STRATA_HTTP_PORT`, 0 to 65535, default 8080; 0 takes a free one.
+        /// The port for plain HTTP and WebSocket. `STRATA_HTTP_PORT`: 0 to 65535, default 8080. 0 selects a free port.
         public var httpPort = 8080
-        /// `STRATA_HTTPS_PORT`; none: a proxy in front of the gateway does TLS. Needs the certificate and key of ``tls``.
+        /// The port for HTTPS. It requires ``tls``. `STRATA_HTTPS_PORT`: 0 to 65535, default none: a proxy in front of
+        /// the gateway terminates TLS.
         public var httpsPort: Int?
-        /// From `STRATA_TLS_CERTIFICATE` and `STRATA_TLS_KEY`, paths of PEM files.
+        /// The TLS certificate and key. `STRATA_TLS_CERTIFICATE`, `STRATA_TLS_KEY`: paths of PEM files.
         public var tls: TLSConfiguration?
 
         init() {}
@@ -76,13 +80,16 @@ extension GatewaySettings {
         }
     }
 
-    /// What one request or one object may contain.
+    /// The limits on a single request or object.
     public struct ObjectLimits: Sendable {
-        /// Participants of a conversation, its creator included. `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000.
+        /// The maximum number of participants of a conversation, including its creator. `STRATA_PARTICIPANTS_LIMIT`: 2
+        /// to 10,000, default 250.
         public var participants = 250
-        /// Messages with more recipients name only the sender's and the reader's status. `STRATA_RECEIPT_AUDIENCE_LIMIT`, 2 to 10,000.
+        /// The maximum number of recipients whose statuses a message shows. With more recipients it shows only those of
+        /// the sender and the reader. `STRATA_RECEIPT_AUDIENCE_LIMIT`: 2 to 10,000, default 25.
         public var receiptRecipients = 25
-        /// Parts of one message. `STRATA_MESSAGE_PARTS_LIMIT`, 1 to 10,000, the same as the conversations service has.
+        /// The maximum number of parts of a message. `STRATA_MESSAGE_PARTS_LIMIT`: 1 to 10,000. The conversations
+        /// service must use the same value.
         public var parts = Limits.partsPerMessage
 
         init() {}
@@ -94,16 +101,16 @@ extension GatewaySettings {
         }
     }
 
-    /// What one socket may use.
+    /// The limits on one socket.
     public struct SocketLimits: Sendable {
-        /// Bytes that may wait for a socket whose client does not read; beyond it the socket is closed. `STRATA_SOCKET_BACKLOG_BYTES`,
-        /// 64 KB to 64 MB.
+        /// The maximum backlog of a socket whose client does not read. Beyond it the socket is closed.
+        /// `STRATA_SOCKET_BACKLOG_BYTES`: bytes, 64 KB to 64 MB, default 1 MB.
         public var backlogBytes = 1 << 20
-        /// Requests of one socket that are worked on or wait; beyond it they are refused with `service_unavailable`. `STRATA_SOCKET_REQUESTS`,
-        /// 1 to 100,000.
+        /// The maximum number of a socket's requests that are queued or in progress. Further requests are refused with
+        /// `service_unavailable`. `STRATA_SOCKET_REQUESTS`: 1 to 100,000, default 256.
         public var requests = 256
-        /// Bytes of these requests; beyond it they are refused in the same way. One alone is taken whatever its size. `STRATA_SOCKET_REQUEST_BYTES`,
-        /// 64 KB to 1 GB.
+        /// The maximum size of these requests. Further requests are refused with `service_unavailable`, but a single
+        /// request of any size is admitted. `STRATA_SOCKET_REQUEST_BYTES`: bytes, 64 KB to 1 GB, default 4 MB.
         public var requestBytes = 4 << 20
 
         init() {}
@@ -115,11 +122,13 @@ extension GatewaySettings {
         }
     }
 
-    /// When the log is read for changes that were not published.
+    /// The intervals for reading unpublished changes from the log.
     public struct ChangeIntervals: Sendable {
-        /// How long a change waits for the one before it until that is read from the log. `STRATA_GAP_PATIENCE`, 1 ms to 10 minutes.
+        /// The time for which a change waits for its predecessor, before that is read from the log.
+        /// `STRATA_GAP_PATIENCE`: 1 ms to 10 minutes, default 100 ms.
         public var gapPatience = Duration.milliseconds(100)
-        /// How often the log is asked for changes that were not published, while Redis works. `STRATA_HEADS_INTERVAL`, 100 ms to a minute.
+        /// The interval between queries for unpublished changes while Redis works. `STRATA_HEADS_INTERVAL`: 100 ms to 1
+        /// minute, default 15 s.
         public var headsInterval = Duration.seconds(15)
 
         init() {}
@@ -130,14 +139,15 @@ extension GatewaySettings {
         }
     }
 
-    /// Rich content.
+    /// The settings of rich content.
     public struct Content: Sendable {
-        /// Where the bytes of rich content are kept: a directory of this machine, or of a volume that all gateways share.
-        /// `STRATA_CONTENT_DIRECTORY`; none: no content is taken.
+        /// The directory for the bytes of rich content: on this machine, or on a volume shared by all gateways.
+        /// `STRATA_CONTENT_DIRECTORY`: default none, which disables rich content.
         public var directory: String?
-        /// Bytes of one content. `STRATA_CONTENT_MAX_BYTES`, default 2 GiB.
+        /// The maximum size of one content. `STRATA_CONTENT_MAX_BYTES`: bytes, 1 to 2^50, default 2 GiB.
         public var maxBytes = 2 << 30
-        /// Content that has been in no message for so long is removed. `STRATA_CONTENT_UNREFERENCED_AGE`, from 1 second, default a day.
+        /// The age at which content without a message is removed. `STRATA_CONTENT_UNREFERENCED_AGE`: 1 second to 365
+        /// days, default 1 day.
         public var unreferencedAge = Duration.seconds(86_400)
 
         init() {}

@@ -5,32 +5,50 @@ import NetKit
 import ServiceKit
 
 extension GatewaySettings {
-    /// What clients may use of the gateway's memory and time.
+    /// The limits on clients' use of the gateway's memory and time.
     public struct LoadLimits: Sendable {
-        /// The memory that input of clients takes: bodies and messages that are arriving, requests that wait, and parsed requests (``InputBudget``). Beyond it
-        /// requests are refused with `service_unavailable`, and sockets with half a message closed. `STRATA_REQUEST_BYTES`, 32 MB to 64 GB, default 256 MB.
+        /// The memory for client input: arriving bodies and messages, queued requests, and parsed requests
+        /// (``InputBudget``). Beyond it, requests are refused with `service_unavailable`, and sockets with an
+        /// incomplete message are closed.
+        ///
+        /// `STRATA_REQUEST_BYTES`: bytes, 32 MB to 64 GB, default 256 MB.
         public var requestBytes = 256 << 20
-        /// Bytes of everything on its way to clients: answers of services that are being made into answers, texts that wait for slow readers, and what
-        /// connections have not sent yet. Beyond it long answers are refused with `service_unavailable`, and slow sockets closed. `STRATA_ANSWER_BYTES`,
-        /// 1 MB to 64 GB, default 256 MB.
+        /// The memory for output to clients: service responses being converted, texts queued for slow readers, and
+        /// unsent bytes of connections (``AnswerBudget``). Beyond it, long answers are refused with
+        /// `service_unavailable`, and slow sockets are closed.
+        ///
+        /// `STRATA_ANSWER_BYTES`: bytes, 1 MB to 64 GB, default 256 MB.
         public var answerBytes = 256 << 20
-        /// Pieces of long answers that are fetched and rendered at one time, for users who were given one lately; others do not wait for these.
-        /// `STRATA_LONG_ANSWERS`, 1 to 1024, by default one for every two processors, at least two.
+        /// The number of long answers fetched and rendered at the same time, for users who recently received one. Other
+        /// users do not wait.
+        ///
+        /// `STRATA_LONG_ANSWERS`: 1 to 1024, default half the number of processors, at least 2.
         public var longAnswers = max(2, System.coreCount / 2)
-        /// A client that takes nothing for so long of what it is sent is cut off; sooner, after a twelfth of it, while more than three quarters of
-        /// ``answerBytes`` are in use. `STRATA_STALL_TIMEOUT`, 1 s to an hour, default 60 s.
+        /// The time after which a client that reads nothing is disconnected. A twelfth of it applies while more than
+        /// three quarters of ``answerBytes`` are in use.
+        ///
+        /// `STRATA_STALL_TIMEOUT`: 1 s to 1 hour, default 60 s.
         public var stallTimeout = Duration.seconds(60)
-        /// How long a client may take for the head of its first request, TLS included, and for the body of any request; a body longer only as long as
-        /// 500 bytes a second come. `STRATA_REQUEST_TIMEOUT`, 100 ms to 10 minutes, default 15 s.
+        /// The time limit for the head of the first request, including TLS, and for the body of any request. For a body
+        /// it is extended while at least 500 bytes per second arrive.
+        ///
+        /// `STRATA_REQUEST_TIMEOUT`: 100 ms to 10 minutes, default 15 s.
         public var requestTimeout = Duration.seconds(15)
-        /// Connections of clients, sockets among them. `STRATA_CONNECTIONS`, by default as many as the limit of open files leaves beside what the gateway
-        /// needs for itself, and never more: beyond it new ones are refused, with 503 where there is no TLS to be agreed on first.
-        /// `STRATA_CONNECTIONS_PER_ADDRESS`, of one client address, default 10,000; `0` is no limit. Behind `STRATA_TRUSTED_PROXIES` only sockets count.
+        /// The limits on client connections, including sockets. Further ones are refused, with 503 unless they require
+        /// a TLS handshake.
+        ///
+        /// - `STRATA_CONNECTIONS`: the total, 1 to 10,000,000. Default and effective maximum: the limit of open files
+        ///   minus those reserved for the gateway itself (``OpenFileLimit``).
+        /// - `STRATA_CONNECTIONS_PER_ADDRESS`: the number for one client address, 0 to 10,000,000, default 10,000. 0:
+        ///   no limit. With `STRATA_TRUSTED_PROXIES`, only sockets count.
         var connections = ClientConnections.Limits(total: OpenFileLimit.connections)
-        /// How much one client may ask for. `STRATA_RATE_LIMIT_SESSION`, requests and frames of one session, default `200/4000`: 200 a second for good, 4000 at once.
-        /// `STRATA_RATE_LIMIT_ADDRESS`, requests and handshakes from one address, default `2000/20000`. `STRATA_RATE_LIMIT_SERVER`, requests of one token of an
-        /// app's own server, default `500/5000`. `0` is no limit.
-        /// `STRATA_TRUSTED_PROXIES`, 0 to 16, default 0: that many proxies stand in front, whose `X-Forwarded-For` tells the clients' addresses.
+        /// The rate limits of clients, as `rate/burst` in requests per second and requests. 0: no limit.
+        ///
+        /// - `STRATA_RATE_LIMIT_SESSION`: requests and frames of one session, default `200/4000`.
+        /// - `STRATA_RATE_LIMIT_ADDRESS`: requests and handshakes from one address, default `2000/20000`.
+        /// - `STRATA_RATE_LIMIT_SERVER`: requests with one token of an app's own server, default `500/5000`.
+        /// - `STRATA_TRUSTED_PROXIES`: the number of proxies in front of the gateway, whose `X-Forwarded-For` names the
+        ///   clients' addresses. 0 to 16, default 0.
         var rates = RateLimiter.Limits()
 
         init() {}

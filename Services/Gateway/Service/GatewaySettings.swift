@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 public import ServiceKit
 
-/// What can be set about a gateway. Each value names its key; the common keys stand in ServiceKit.
+/// The settings of a gateway. Each value names its environment variable. ServiceKit documents the settings common to
+/// all services.
 public struct GatewaySettings: ServiceSettings {
-    /// The base of every URL inside an object: `https://host[:port][/prefix]`, without a trailing slash. `STRATA_PUBLIC_URL`, required.
+    /// The base of every URL inside an object: `https://host[:port][/prefix]`, without a trailing slash.
+    /// `STRATA_PUBLIC_URL`: required.
     public var publicURL: String
-    /// What nonces are made from. `STRATA_CLUSTER_SECRET`.
+    /// The secret from which nonces are derived. `STRATA_CLUSTER_SECRET`.
     public var clusterSecret: String
-    /// Where changes are published. `STRATA_REDIS_URL`, required. A gateway only subscribes, so the queue for commands keeps its defaults.
+    /// The Redis server on which changes are published. `STRATA_REDIS_URL`: required. A gateway only subscribes, so the
+    /// command queue keeps its defaults.
     public var redis: RedisSettings
-    /// Where the other services are.
+    /// The addresses of the other services.
     public var backends: Backends
-    /// Where clients connect.
+    /// The listening addresses and ports for clients.
     public var listeners = Listeners()
-    /// What one request or one object may contain.
+    /// The limits on a single request or object.
     public var objects = ObjectLimits()
-    /// What clients may use of the gateway's memory and time.
+    /// The limits on clients' use of the gateway's memory and time.
     public var load = LoadLimits()
-    /// What one socket may use.
+    /// The limits on one socket.
     public var sockets = SocketLimits()
-    /// When the log is read for changes that were not published.
+    /// The intervals for reading unpublished changes from the log.
     public var changes = ChangeIntervals()
-    /// Rich content.
+    /// The settings of rich content.
     public var content = Content()
 
-    /// The required ones; everything else has its default.
+    /// Makes settings from the required values. All others have their defaults.
     public init(publicURL: String, redisURL: String, clusterSecret: String, backends: Backends) {
         self.publicURL = publicURL
         redis = RedisSettings(url: redisURL)
@@ -32,8 +35,8 @@ public struct GatewaySettings: ServiceSettings {
         self.backends = backends
     }
 
-    /// From the environment.
-    /// - Throws: `SettingsError` naming the key.
+    /// Reads the settings from the environment.
+    /// - Throws: `SettingsError`, which names the environment variable.
     public init(_ settings: Settings, common: CommonSettings) throws {
         self.init(
             publicURL: try Self.publicURL(settings), redisURL: try settings.secret("STRATA_REDIS_URL").value,
@@ -55,17 +58,18 @@ public struct GatewaySettings: ServiceSettings {
         return url
     }
 
-    /// The same base for sockets.
+    /// The base URL for sockets, with the scheme `wss` or `ws`.
     public var webSocketURL: String {
         publicURL.hasPrefix("https://") ? "wss://" + publicURL.dropFirst(8) : "ws://" + publicURL.dropFirst(7)
     }
 }
 
 extension GatewaySettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves out the cluster secret and the URL of Redis, which can hold passwords: what holds settings may be printed whole, as libraries do in their logs.
+    /// A description without the cluster secret and the Redis URL, which can hold passwords. Libraries may log objects
+    /// that hold settings.
     public var description: String { "GatewaySettings(publicURL: \(publicURL), httpPort: \(listeners.httpPort))" }
-    /// The same.
+    /// A description without secrets, like ``description``.
     public var debugDescription: String { description }
-    /// Without children, so that `dump` shows no secret either.
+    /// A mirror without children, so that `dump` shows no secrets.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

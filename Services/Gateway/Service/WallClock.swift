@@ -3,7 +3,7 @@ import FoundationEssentials
 import StrataModel
 
 extension Timestamp {
-    /// The wall clock. Nothing that clients are told depends on it.
+    /// Returns the time of the wall clock. No data sent to clients depends on it.
     static func now() -> Timestamp {
         Timestamp(microseconds: Int64((Date().timeIntervalSince1970 * 1_000_000).rounded()))
     }

@@ -3,15 +3,15 @@ import Crypto
 import FoundationEssentials
 import StrataModel
 
-/// A server token as an app's own server presents it. Never logged, never kept longer than the request.
+/// A server token as presented by an app's own server. It is never logged, and never kept longer than the request.
 struct ServerToken: Sendable {
-    /// SHA-256, which is all that is stored anywhere.
+    /// The SHA-256 digest of the token. Only the digest is stored.
     let digest: [UInt8]
 
-    /// Characters of a token at most. Ours have 43.
+    /// The maximum number of characters in a token. Issued tokens have 43.
     private static let longest = 256
 
-    /// Reads `Bearer <token>`. Nil for a text that cannot be a token: letters, digits and `- . _ ~ + / =` (RFC 6750).
+    /// Reads `Bearer <token>`. Nil if the text cannot be a token: letters, digits and `- . _ ~ + / =` (RFC 6750).
     init?(authorization header: String) {
         let scheme = "Bearer "
         guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else { return nil }
@@ -28,9 +28,9 @@ struct ServerToken: Sendable {
     }
 }
 
-/// An app's own server, as every request of it carries it.
+/// The authenticated caller of a request by an app's own server.
 struct ServerCaller: Hashable, Sendable {
     let app: AppID
-    /// Of the token that it showed; by this id an operator lists and revokes the token.
+    /// The id of the token, by which an operator lists and revokes it.
     let token: UUID
 }

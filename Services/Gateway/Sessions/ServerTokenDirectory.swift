@@ -7,11 +7,12 @@ import StrataModel
 import SwiftProtobuf
 import Synchronization
 
-/// Finds out whose server a token belongs to, and remembers it for a few seconds so that a burst of requests asks once.
+/// A cache of the callers behind server tokens. Answers of the conversations service are cached for ``lifetime``, so
+/// that a burst of requests causes one call.
 final class ServerTokenDirectory: Sendable {
-    /// How long an answer is used again. A token that is revoked is refused everywhere after this time and that of one call, so within five seconds.
+    /// The time for which an answer is reused. A revoked token is refused everywhere after this time and that of one
+    /// call, within five seconds.
     static let lifetime = Duration.seconds(4)
-    /// Entries kept at most.
     static let capacity = 10_000
 
     private struct Key: Hashable {
@@ -24,8 +25,8 @@ final class ServerTokenDirectory: Sendable {
 
     init(conversations: RPCClient) { self.conversations = conversations }
 
-    /// - Throws: `invalid_app_id`, `app_suspended`; `authentication_required` for a token that is unknown or revoked, `access_denied` for one of another
-    ///   app; `service_unavailable`.
+    /// - Throws: `invalid_app_id`, `app_suspended`; `authentication_required` for an unknown or revoked token,
+    ///   `access_denied` for a token of another app; `service_unavailable`.
     func caller(with token: ServerToken, for app: AppID, trace: TraceID) async throws(Failure) -> ServerCaller {
         if let known = known(token, for: app) { return known }
         let asked = ContinuousClock.now
@@ -38,18 +39,18 @@ final class ServerTokenDirectory: Sendable {
         return caller
     }
 
-    /// For a request that shows no token: what is wrong with the app is told before that.
+    /// Checks the app of a request without a token. Errors of the app take precedence over the missing token.
     /// - Throws: `invalid_app_id`, `app_suspended`, `service_unavailable`.
     func checkApp(_ app: AppID, trace: TraceID) async throws(Failure) {
         do throws(Failure) {
-            // No token has this digest: it is too short for SHA-256.
+            // No token has this digest, which is too short for SHA-256.
             _ = try await find([0], of: app, trace: trace)
         } catch {
             if error.code != .authenticationRequired { throw error }
         }
     }
 
-    /// The caller, if the token was found a moment ago.
+    /// Returns the caller, if the token is in the cache.
     func known(_ token: ServerToken, for app: AppID) -> ServerCaller? {
         cache.withLock { $0.value(for: Key(app: app, digest: token.digest), at: .now) }
     }

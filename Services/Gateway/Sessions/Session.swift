@@ -4,28 +4,28 @@ import FanOut
 import NIOCore
 import StrataModel
 
-/// A signed-in user, as every request and every socket carries it.
+/// The session of a signed-in user, part of every request and socket.
 struct Session: Sendable {
     let key: UserKey
-    /// As it was when the session was looked up.
+    /// The user's identity when the session was looked up.
     let identity: BasicIdentity
     let tokenDigest: [UInt8]
     let expiresAt: Timestamp
-    /// By the database's clock, as changes are stamped.
+    /// The time of creation, by the database's clock, which also stamps changes.
     let createdAt: Timestamp
-    /// A replay from then on brings all that happened since the session was made, or all that the log holds.
+    /// The time from which a replay brings all changes since the session was made, or all that the log holds.
     let replayableSince: Timestamp
 }
 
-/// A session token as a client presents it. Never logged, never kept longer than the request.
+/// A session token as presented by a client. It is never logged, and never kept longer than the request.
 struct SessionToken: Sendable {
     let text: String
 
-    /// SHA-256, which is all that is stored anywhere.
+    /// The SHA-256 digest of the token. Only the digest is stored.
     var digest: [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
 
-    /// Nil for a text that cannot be one of our tokens: they consist of `A-Z a-z 0-9 . _ -` (docs/conformance.md §3.4) and have at most 128
-    /// characters.
+    /// Creates a token. Nil if the text cannot be an issued token, which consists of `A-Z a-z 0-9 . _ -`
+    /// (docs/conformance.md §3.4) and has at most 128 characters.
     init?(_ text: some StringProtocol) {
         let isPlausible = text.utf8.allSatisfy { byte in
             switch byte {
@@ -39,7 +39,7 @@ struct SessionToken: Sendable {
         self.text = String(text)
     }
 
-    /// Reads `Layer session-token="<token>"`, in double or single quotes or none (docs/conformance.md §1.3).
+    /// Reads `Layer session-token="<token>"`, in double, single or no quotes (docs/conformance.md §1.3).
     init?(authorization header: String) {
         let scheme = "Layer session-token="
         guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else { return nil }

@@ -9,13 +9,13 @@ import StrataModel
 import SwiftProtobuf
 import Synchronization
 
-/// Finds the session behind a token, and remembers it for a few seconds so that a burst of requests asks once.
+/// A cache of the sessions behind tokens. Answers of the conversations service are cached for ``lifetime``, so that a
+/// burst of requests causes one call.
 ///
-/// A session that ends elsewhere is noticed within ``lifetime``, or at once where its user has a socket on this gateway.
+/// The end of a session is noticed within ``lifetime``, or immediately if its user has a socket on this gateway.
 final class SessionDirectory: Sendable {
-    /// How long an answer is used again.
+    /// The time for which an answer is reused.
     static let lifetime = Duration.seconds(5)
-    /// Entries kept at most.
     static let capacity = 20_000
 
     private let conversations: RPCClient
@@ -23,7 +23,8 @@ final class SessionDirectory: Sendable {
 
     init(conversations: RPCClient) { self.conversations = conversations }
 
-    /// - Throws: `authentication_required` without a nonce, which the caller adds; `app_suspended`, `user_suspended`; `service_unavailable`.
+    /// - Throws: `authentication_required` without a nonce, which the caller adds; `app_suspended`, `user_suspended`;
+    ///   `service_unavailable`.
     func session(for token: SessionToken, trace: TraceID) async throws(Failure) -> Session {
         let digest = token.digest
         let now = ContinuousClock.now
@@ -40,12 +41,10 @@ final class SessionDirectory: Sendable {
         return session
     }
 
-    /// The session has ended: nothing remembered may say otherwise.
     func forget(tokenDigest: [UInt8]) {
         cache.withLock { $0.remove(tokenDigest) }
     }
 
-    /// All sessions of a user have ended.
     func forget(_ user: UserKey) {
         cache.withLock { cache in cache.removeAll { $0.key == user } }
     }

@@ -5,15 +5,16 @@ import NIOCore
 import StrataModel
 import Sync
 
-/// Does what one catch-up says: asks the services, sends, and attaches the socket on its loop.
+/// Performs the effects of one ``CatchUp``: calls the services, sends packets, and attaches the socket on its loop.
 struct CatchUpDriver {
     private let socket: Socket
     private let registry: LoopRegistry
     private let services: GatewayServices
     private let key: UserKey
-    /// Another one may take its place at any time: whatever this one does to the socket, it does only while it is the one that counts.
+    /// The number of this attempt. Another catch-up can replace this one at any time, so only the current attempt may
+    /// change the socket.
     private let attempt: Int
-    /// Conversations that stay subscribed meanwhile.
+    /// The conversations that stay subscribed during the catch-up.
     private var joined: [ConversationID] = []
 
     private init(_ socket: Socket, attempt: Int) {
@@ -24,7 +25,8 @@ struct CatchUpDriver {
         key = socket.key
     }
 
-    /// Also ends when the socket closes, or another catch-up takes the place of this one; then the end means nothing.
+    /// Runs a catch-up. It also returns when the socket closes or another catch-up replaces this one; the result is
+    /// then ignored.
     static func run(_ catchUp: CatchUp, for socket: Socket, attempt: Int) async -> CatchUp.End {
         var driver = CatchUpDriver(socket, attempt: attempt)
         let end = await driver.run(catchUp)
@@ -53,8 +55,9 @@ struct CatchUpDriver {
         }
     }
 
-    /// - Returns: nil if the catch-up does not wait for an answer.
-    /// - Throws: `Failure` if a service could not be asked, `CancellationError` if this catch-up counts no longer.
+    /// Performs an effect.
+    /// - Returns: the resulting event. nil if the catch-up does not wait for one.
+    /// - Throws: `Failure` if a service call failed; `CancellationError` if this catch-up has been replaced.
     private mutating func perform(_ effect: CatchUp.Effect) async throws -> CatchUp.Event? {
         switch effect {
         case .listen(let conversations):
@@ -99,7 +102,7 @@ struct CatchUpDriver {
         let origin = try await whileCurrent { $0.catchUps.schedule.origin(since: since, margin: margin, at: $0.moment) }
         let baseline = try await services.baseline(origin, for: GatewayServices.Call(key))
         let took = asked.elapsed(until: .now())
-        // Later than the baseline, so that nothing lies between what was read and what the log goes on to say.
+        // Blocks are read after the baseline, so that no entry is missed between this reading and the log.
         let blocks = try await services.blockedUsers(since: baseline.userPosition, for: GatewayServices.Call(key))
         try await whileCurrent { $0.registry.blocksRead(blocks, of: $0.key) }
         return .baseline(baseline, took: took)
@@ -130,7 +133,7 @@ struct CatchUpDriver {
         }
     }
 
-    /// Runs `body` on the loop, unless another catch-up has taken the place of this one before the loop gets to it.
+    /// Runs `body` on the loop, unless another catch-up has replaced this one by then.
     private func whileCurrent<T: Sendable>(_ body: @escaping @Sendable (Socket) -> T) async throws -> T {
         let result = try await registry.loop.submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
         guard let result else { throw CancellationError() }
@@ -152,7 +155,6 @@ extension UserChange {
 }
 
 extension GatewayServices {
-    /// Looks up conversations for a catch-up.
     fileprivate func answer(_ request: ViewLookups.Request, of key: UserKey) async throws(Failure) -> ViewLookups.Answer {
         let call = Call(key)
         switch request {

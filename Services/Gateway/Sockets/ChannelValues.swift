@@ -2,12 +2,12 @@
 import NIOCore
 import Synchronization
 
-/// One value for each of some channels, until it is taken or the channel ends.
+/// A store with one value per channel. A value is removed when it is taken or when its channel closes.
 final class ChannelValues<Value: Sendable>: Sendable {
     private let values = Mutex<[ObjectIdentifier: Value]>([:])
 
-    /// On the channel's loop.
-    /// - Returns: false if the channel has ended, since the value would never be taken then.
+    /// Stores a value. Call it on the channel's loop.
+    /// - Returns: false if the channel has closed, because the value would never be removed.
     func keep(_ value: Value, for channel: any Channel) -> Bool {
         guard channel.isActive else { return false }
         let key = ObjectIdentifier(channel)

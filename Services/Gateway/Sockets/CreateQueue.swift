@@ -2,33 +2,32 @@
 import StrataModel
 import StrataWire
 
-/// The creates of one socket: one is carried out after the other, in the order in which they came.
+/// The queue of a socket's create requests. They run one at a time, in order of arrival.
 ///
-/// A message create that is `ordered` depends on the create before it of the same conversation: of another message in it, or of the conversation itself.
-/// If that one failed, this one fails, too, and so do the ordered creates behind it, until one comes that is not ordered.
+/// A message create with `ordered` depends on the previous create in the same conversation: of another message, or of
+/// the conversation itself. If that failed, this one fails too. All following ordered creates also fail, until one that
+/// is not ordered succeeds.
 struct CreateQueue {
-    /// What to do about a create.
     enum Step {
-        /// Carry it out, then call ``ended(_:succeeded:)``.
+        /// Run the request, then call ``ended(_:succeeded:)``.
         case run(SocketRequest)
         case refuse(SocketRequest, Failure)
     }
 
     private enum Item {
         case create(SocketRequest)
-        /// One that was refused when it came. It has its place in the order.
+        /// A request that was refused on arrival. It keeps its place in the order.
         case refused(ConversationID, number: UInt64, requestID: String)
     }
 
     private var items: [Item] = []
     private var refusedCount = 0
     private var failures = FailedCreates()
-    /// One is being carried out.
     private(set) var isRunning = false
     var waiting: Int { items.count - refusedCount }
-    /// Bytes of waiting frames.
+    /// The size of the queued frames in bytes.
     var bytes: Int { sum(\.bytes) }
-    /// Memory of waiting frames.
+    /// The memory of the queued frames in bytes.
     var heldBytes: Int { sum(\.heldBytes) }
 
     private func sum(_ count: KeyPath<SocketRequest, Int>) -> Int {
@@ -37,10 +36,10 @@ struct CreateQueue {
 
     mutating func append(_ request: SocketRequest) { items.append(.create(request)) }
 
-    /// A create was refused before it could wait here: those that depend on it fail.
+    /// Records a request that was refused before it was queued. Creates that depend on it fail.
     mutating func refused(_ request: SocketRequest) {
         guard let conversation = request.conversation else { return }
-        // Refused one after the other, they are as one.
+        // Consecutive refusals in one conversation count once.
         let last = items.last { item in
             switch item {
             case .create(let other): other.conversation == conversation
@@ -58,7 +57,7 @@ struct CreateQueue {
         }
     }
 
-    /// What comes next; nil: nothing, as long as one is being carried out or none waits.
+    /// Returns the next step. nil while a create is running or if none is queued.
     mutating func next() -> Step? {
         while !isRunning, !items.isEmpty {
             switch items.removeFirst() {
@@ -81,12 +80,13 @@ struct CreateQueue {
         return nil
     }
 
-    /// The one that was carried out has its answer.
-    /// - Parameter succeeded: there is what it was to create, by whichever try. Where that is unknown it counts as failed.
+    /// Ends the running create.
+    /// - Parameter succeeded: true if the requested object now exists, no matter which attempt created it. An unknown
+    ///   outcome counts as failed.
     mutating func ended(_ request: SocketRequest, succeeded: Bool) {
         isRunning = false
         guard let conversation = request.conversation else { return }
-        // It depended on none that failed: what depends on it, depends on it alone.
+        // This create depended on no failed one. Later creates depend on this one alone.
         if !succeeded { failures.startAnew(conversation) }
         failures.ended(conversation, by: request, succeeded: succeeded)
     }
@@ -97,20 +97,23 @@ struct CreateQueue {
     }
 }
 
-/// In which conversations the last create of a socket failed. Of so many they are known by name; beyond that ordered creates are refused rather than
-/// carried out in the wrong order.
+/// The conversations in which the last create of a socket failed.
+///
+/// Up to ``limit`` of them are recorded individually. Beyond that, ordered creates are refused, because they might
+/// otherwise run in the wrong order.
 struct FailedCreates {
-    /// Conversations that are remembered.
+    /// The maximum number of recorded conversations.
     static let limit = 256
 
-    /// With the `request_id` of the create that failed first.
+    /// The recorded conversations, with the `request_id` of the create that failed first.
     private var failed: [ConversationID: String] = [:]
-    /// The last create whose failure could not be remembered.
+    /// The number of the last create whose failure could not be recorded.
     private var forgotten: UInt64?
-    /// Where one succeeded after that.
+    /// Conversations with a successful create after ``forgotten``.
     private var proven: Set<ConversationID> = []
 
-    /// - Throws: ``Failure`` if the create before this one failed, or may have.
+    /// Checks that the previous create in a conversation succeeded.
+    /// - Throws: ``Failure`` if that create failed or may have failed.
     func check(_ conversation: ConversationID, number: UInt64) throws(Failure) {
         if let first = failed[conversation] {
             throw Failure(
@@ -121,7 +124,7 @@ struct FailedCreates {
         }
     }
 
-    /// What failed before does not matter any more.
+    /// Forgets the failure recorded for a conversation.
     mutating func startAnew(_ conversation: ConversationID) { failed[conversation] = nil }
 
     mutating func ended(_ conversation: ConversationID, by request: SocketRequest, succeeded: Bool) {
@@ -142,7 +145,7 @@ struct FailedCreates {
         }
     }
 
-    /// A create failed that there is no room to remember.
+    /// Records that a failure could not be recorded individually.
     mutating func forget(_ number: UInt64) {
         forgotten = max(forgotten ?? 0, number)
         proven = []
@@ -150,7 +153,8 @@ struct FailedCreates {
 }
 
 extension SocketRequest {
-    /// The conversation in which a create is to create something, or which it is to create; nil if it cannot be read, or is up to the server.
+    /// The conversation of a message create, or the id requested for a new conversation. nil if it is malformed or
+    /// chosen by the server.
     var conversation: ConversationID? {
         switch SocketMethod(rawValue: packet.method) {
         case .createMessage: packet.objectID.flatMap { ConversationID(parsing: $0) }
@@ -159,8 +163,8 @@ extension SocketRequest {
         }
     }
 
-    /// Whether this is a message create that depends on the create before it.
-    /// - Throws: ``Failure`` naming `ordered`.
+    /// Returns true for a message create that depends on the previous create.
+    /// - Throws: ``Failure`` for the property `ordered`.
     func isOrdered() throws(Failure) -> Bool {
         guard SocketMethod(rawValue: packet.method) == .createMessage else { return false }
         switch packet.outline["ordered"] {

@@ -2,20 +2,21 @@
 import NIOCore
 import NIOWebSocket
 
-/// What RFC 6455 demands of a client's frames, and the decoder does not look at. The first that breaks a rule is the last one that is heard of.
+/// Checks the rules of RFC 6455 for client frames that NIO's decoder does not check. All frames after the first
+/// violation are dropped.
 final class FrameRules: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame
 
-    /// A rule was broken; the socket closes with 1002.
+    /// A violation. The socket closes with 1002.
     enum Broken: Error {
-        /// RFC 6455 §5.1: a client masks every frame.
+        /// The frame is not masked (RFC 6455 §5.1).
         case unmasked
-        /// §5.2: no extension was agreed on that would give these bits a meaning.
+        /// A reserved bit is set, although no extension was negotiated (§5.2).
         case reservedBits
-        /// §5.2.
+        /// The opcode is reserved (§5.2).
         case reservedOpcode
-        /// §5.4: a continuation of nothing, or a new message within one.
+        /// A continuation frame without a message, or a new message within another (§5.4).
         case order
     }
 

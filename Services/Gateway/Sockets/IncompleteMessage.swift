@@ -2,18 +2,20 @@
 import NIOCore
 import NIOWebSocket
 
-/// The part of a socket's next message that has arrived: a frame that is not whole, and fragments. Confined to the socket's event loop.
+/// The received part of a socket's next message: an incomplete frame and earlier fragments. Confined to the socket's
+/// event loop.
 ///
-/// The bytes count as input of the socket. More than ``untimedBytes`` of them have to become a message in time (``ArrivalTime``).
+/// The bytes count as input of the socket. More than ``untimedBytes`` must become a message within a time limit
+/// (``ArrivalTime``).
 final class IncompleteMessage {
     enum Problem: Error {
-        /// The budget for input is spent; the socket closes with 1013.
+        /// The input budget is exhausted. The socket closes with 1013.
         case noRoom
-        /// The socket closes with 4408.
+        /// The message took too long to arrive. The socket closes with 4408.
         case tooSlow
     }
 
-    /// Bytes that may wait for the rest of their message for as long as the socket lives.
+    /// The maximum number of bytes of an incomplete message without a time limit.
     static let untimedBytes = 1 << 10
 
     private let share: InputBudget.Share
@@ -29,7 +31,7 @@ final class IncompleteMessage {
         self.time = time
     }
 
-    /// Sets the memory that the decoder holds.
+    /// Sets the memory held by the decoder.
     func setFrame(_ count: Int, context: ChannelHandlerContext) throws(Problem) {
         guard count != frameBytes else { return }
         try adjust(by: count - frameBytes)
@@ -37,7 +39,7 @@ final class IncompleteMessage {
         watch(context)
     }
 
-    /// Sets the memory that fragments hold.
+    /// Sets the memory held by fragments.
     func setFragments(_ count: Int, context: ChannelHandlerContext) throws(Problem) {
         guard count != fragmentBytes else { return }
         try adjust(by: count - fragmentBytes)
@@ -45,7 +47,7 @@ final class IncompleteMessage {
         watch(context)
     }
 
-    /// Releases everything. Called when the channel has closed.
+    /// Releases all bytes. Called when the channel has closed.
     func discard() {
         share.release(bytes)
         (frameBytes, fragmentBytes, since) = (0, 0, nil)
@@ -64,7 +66,8 @@ final class IncompleteMessage {
         }
     }
 
-    /// A timer goes on after its message is complete, and times the next one. Most messages arrive whole, and need none.
+    /// Schedules the next check. A timer stays active after its message is complete, and then times the next message.
+    /// Most messages arrive whole and need no timer.
     private func schedule(in delay: TimeAmount, context: ChannelHandlerContext) {
         isTimed = true
         context.eventLoop.assumeIsolated()
@@ -83,7 +86,7 @@ final class IncompleteMessage {
     }
 }
 
-/// NIO's decoder of frames, which counts what it holds of a frame that is not whole.
+/// A frame decoder that counts the memory of an incomplete frame, around NIO's decoder.
 struct CountedFrameDecoder: ByteToMessageDecoder {
     typealias InboundOut = WebSocketFrame
 
@@ -101,7 +104,7 @@ struct CountedFrameDecoder: ByteToMessageDecoder {
             try message.setFrame(0, context: context)
             return state
         }
-        // The rest of a long read would keep the memory of the whole read.
+        // The rest of a large read would retain the memory of the whole read.
         if buffer.storageCapacity > 2 * max(buffer.readableBytes, IncompleteMessage.untimedBytes) {
             var rest = context.channel.allocator.buffer(capacity: buffer.readableBytes)
             rest.writeImmutableBuffer(buffer)
@@ -117,16 +120,17 @@ struct CountedFrameDecoder: ByteToMessageDecoder {
     }
 }
 
-/// Joins the fragments of a message (RFC 6455 §5.4), which have passed ``FrameRules``. They lie in one buffer of their own: slices of what was read would keep
-/// the memory of all that was read with them.
+/// Joins the fragments of a message (RFC 6455 §5.4). They have already passed ``FrameRules``.
+///
+/// Fragments are copied into a buffer of their own. Slices would retain the memory of everything read with them.
 final class MessageAssembler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame
 
-    /// A message is larger, or has more fragments, than allowed; the socket closes with 1009.
+    /// A message exceeds the limit in size or fragments. The socket closes with 1009.
     struct TooLarge: Error {}
 
-    /// The most fragments of a message.
+    /// The maximum number of fragments of a message.
     static let maxFragments = 64
 
     private let maxBytes: Int

@@ -4,51 +4,49 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// What one socket has to send, and what it may send: packets of this turn of the loop, frames that wait for the client, the number and the time of the next
-/// packet, and packets that are held back until an answer has left.
+/// The outgoing state of a socket: packets of the current event-loop turn, frames queued for the client, the counter
+/// and time of the next packet, and deferred presence packets.
 ///
-/// A value without a channel: the socket says what has happened, and does what it is told.
+/// It is a value without a channel: the socket reports events and performs the returned actions.
 struct Outbox {
     enum TurnEnd {
-        /// Give the channel what waits, as far as it takes it.
+        /// Write queued frames to the channel, as far as it accepts them.
         case pump
-        /// Write ``takePackets()`` at once: nothing waits.
+        /// Write ``takePackets()`` at once, because no frames are queued.
         case write
-        /// More waits than may: give the client up.
+        /// Close the connection, because the backlog exceeds the limit.
         case abandon
     }
 
-    /// What a turn of the loop has collected.
     private struct Turn {
         var packets = ByteBuffer()
-        /// What goes ahead of them.
+        /// Frames that precede `packets`.
         var batch: [(buffers: [ByteBuffer], lease: AnswerBudget.Lease)] = []
         var batchBytes = 0
         var bytes: Int { batchBytes + packets.readableBytes }
     }
 
-    /// What the channel is handed at a time.
+    /// The maximum size of one write to the channel, in bytes.
     static let pieceBytes = 64 << 10
-    /// What one socket may hand to its channel before others have their turn.
+    /// The maximum number of bytes written in one turn, before other sockets are flushed.
     static let turnBytes = 256 << 10
     private static let emptyBuffer = ByteBuffer()
 
-    /// As many bytes may wait beyond what the channel itself takes.
+    /// The maximum backlog in bytes, beyond what the channel accepts.
     private let bound: Int
-    /// In which all that waits counts.
+    /// The budget that counts all queued bytes.
     private let answers: AnswerBudget
     private var turn = Turn()
-    /// What the channel does not take yet.
     private var waiting = WaitingFrames()
     private var queue = OutgoingQueue()
     private(set) var sequence = PacketSequence()
-    /// Whether the registry flushes this socket at the end of the turn.
+    /// True if the registry will flush this socket at the end of the turn.
     private(set) var isTouched = false
     private var isPumping = false
     private var drainWaiters: [EventLoopPromise<Void>] = []
-    /// What the metrics know of what waits here.
+    /// The backlog last reported to the metrics.
     private var reportedBacklog = 0
-    /// What came of users' presence while `Presence.sync` is being answered, the latest of each; nil at other times.
+    /// The latest presence packet of each user, deferred until `Presence.sync` is answered. nil at other times.
     private var heldPresence: [UserID: PacketTail]?
 
     init(bound: Int, answers: AnswerBudget) {
@@ -56,29 +54,30 @@ struct Outbox {
         self.answers = answers
     }
 
-    /// Of this turn.
+    /// Bytes collected during the current event-loop turn.
     var turnBytes: Int { turn.bytes }
     var waitingBytes: Int { waiting.bytes }
-    /// Whether something waits for the channel, so that what comes next has to wait, too.
+    /// True if frames are queued because the channel is not writable. Further frames then queue behind them.
     var isWaiting: Bool { !waiting.isEmpty }
-    /// Whether a catch-up waits until the client has read.
+    /// True if a catch-up waits for the backlog to drain.
     var hasDrainWaiters: Bool { !drainWaiters.isEmpty }
-    /// The number of the last packet; -1 before the first.
+    /// The counter of the last packet. -1 before the first.
     var lastCounter: Int64 { sequence.counter - 1 }
     var lastStamp: Timestamp { sequence.lastStamp }
 
     // MARK: Collecting
 
-    /// Whether these packets need a buffer, which ``append(_:values:stamp:limit:)`` then finds here.
+    /// True if these packets need a buffer. The caller must then call ``provide(_:)`` before
+    /// ``append(_:values:stamp:limit:isTimeKnown:)``.
     func needsBuffer(for rendering: Rendering) -> Bool { !rendering.isLarge && turn.packets.capacity == 0 }
 
     mutating func provide(_ buffer: consuming ByteBuffer) { turn.packets = buffer }
 
-    /// Puts packets behind what this turn has to send.
+    /// Appends packets to those of the current turn.
     /// - Parameters:
-    ///   - limit: no packet is stamped later, because of what others than this socket miss.
-    ///   - isTimeKnown: whether the fan-out knows the database's clock.
-    /// - Returns: whether they are the first of this turn.
+    ///   - limit: the latest time allowed on packets, because of changes that are missing beyond this socket.
+    ///   - isTimeKnown: true if the fan-out knows the database's clock.
+    /// - Returns: true if the socket must be added to the flush queue.
     mutating func append(_ rendering: Rendering, values: ReaderValues, stamp: Stamp, limit: Timestamp?, isTimeKnown: Bool) -> Bool {
         let time = sequence.allowed(stamp.time, ceiling: limit, isTimeKnown: isTimeKnown)
         let stamp = time == stamp.time ? stamp : Stamp(time)
@@ -107,7 +106,7 @@ struct Outbox {
         }
     }
 
-    /// The short packets so far go before what comes next.
+    /// Moves the short packets so far into the batch, ahead of the following frames.
     private mutating func closePackets() {
         guard turn.packets.readableBytes > 0 else { return }
         let bytes = takePackets()
@@ -115,19 +114,19 @@ struct Outbox {
         turn.batch.append(([bytes], AnswerBudget.Lease(answers, holding: bytes.readableBytes)))
     }
 
-    /// - Returns: false if the socket is to be flushed anyway.
+    /// - Returns: false if a flush is already scheduled.
     private mutating func touch() -> Bool {
         guard !isTouched else { return false }
         isTouched = true
         return true
     }
 
-    // MARK: Handing on
+    // MARK: Writing
 
-    /// The turn of the loop is over.
+    /// Ends the current turn.
     /// - Parameters:
-    ///   - isChannelWritable: whether the channel takes more.
-    ///   - isClosing: nothing may be sent any more.
+    ///   - isChannelWritable: true if the channel accepts more bytes.
+    ///   - isClosing: true if no further packets may be sent.
     mutating func turnEnded(isChannelWritable: Bool, isClosing: Bool) -> TurnEnd {
         isTouched = false
         let bytes = turn.bytes
@@ -148,7 +147,7 @@ struct Outbox {
         return .pump
     }
 
-    /// The short packets of this turn, which are kept no longer.
+    /// Removes and returns the short packets of the current turn.
     mutating func takePackets() -> ByteBuffer {
         let bytes = turn.packets
         turn.packets = Self.emptyBuffer
@@ -161,7 +160,8 @@ struct Outbox {
         turn.batchBytes = 0
     }
 
-    /// Whether so much may wait behind what does already. Where there is no room left for the answers to others, nothing waits for a slow client.
+    /// Returns true if `bytes` may be queued. While the answer budget is exceeded, no bytes are queued for a slow
+    /// client.
     private mutating func admits(_ bytes: Int, isSlow: Bool) -> Bool {
         if isSlow, answers.isExceeded(by: 0) { return false }
         return switch queue.admit(bytes, isWritable: !isSlow, bound: bound) {
@@ -170,24 +170,24 @@ struct Outbox {
         }
     }
 
-    /// - Returns: false while the channel is being given what waits.
+    /// - Returns: false if queued frames are already being written.
     mutating func beginPumping() -> Bool {
         guard !isPumping else { return false }
         isPumping = true
         return true
     }
 
-    /// What the channel is given next; nil: nothing, or others have their turn.
-    /// - Parameter count: bytes that it was given in this turn.
+    /// Returns the next piece to write. nil at the end of the queue or of the turn's limit.
+    /// - Parameter count: the number of bytes written in this turn.
     mutating func nextPiece(after count: Int) -> ByteBuffer? { count < Self.turnBytes ? waiting.next(atMost: Self.pieceBytes) : nil }
 
-    /// The channel has taken what it takes now.
-    /// - Returns: whether the registry is to flush this socket at the end of the turn, since others have theirs before.
+    /// Ends the writes of a turn.
+    /// - Returns: true if the socket must be added to the flush queue again, because it has reached the turn's limit.
     mutating func pumped(isChannelWritable: Bool) -> Bool { isChannelWritable && isWaiting && touch() }
 
     mutating func endPumping() { isPumping = false }
 
-    /// By how much there waits more than when this was asked last.
+    /// Returns the growth of the backlog since the previous call.
     mutating func takeBacklogGrowth() -> Int {
         let growth = waiting.bytes - reportedBacklog
         queue.left(waiting.bytes)
@@ -195,57 +195,58 @@ struct Outbox {
         return growth
     }
 
-    // MARK: Control frames, and the end
+    // MARK: Control frames and closing
 
-    /// Whether a control frame of so many bytes may wait behind what does.
+    /// Returns true if a control frame of this size may be queued behind the backlog.
     mutating func admitsControl(_ bytes: Int) -> Bool { admits(bytes, isSlow: true) }
 
-    /// Puts a whole frame behind what waits: within another frame it would be no frame.
+    /// Queues a complete frame. A control frame must not be written inside a partially written data frame.
     mutating func appendWaiting(_ frame: ByteBuffer) {
         waiting.append([frame], lease: AnswerBudget.Lease(answers, holding: frame.readableBytes))
     }
 
-    /// The client is given up: it gets no more than the rest of the frame that it is getting.
+    /// Drops all queued frames except for the rest of a partially written one, because the connection is being closed.
     mutating func dropUnbegun() { waiting.dropUnbegun() }
 
-    /// Nothing will be sent any more.
     mutating func removeAll() {
         dropTurn()
         waiting.removeAll()
         heldPresence = nil
     }
 
-    // MARK: Waiting until the client has read
+    // MARK: Draining
 
     mutating func waitUntilDrained(_ promise: EventLoopPromise<Void>) { drainWaiters.append(promise) }
 
-    /// Those who have waited long enough.
+    /// Removes and returns the promises that wait for the backlog to drain.
     mutating func takeDrainWaiters() -> [EventLoopPromise<Void>] {
         let waiters = drainWaiters
         drainWaiters = []
         return waiters
     }
 
-    // MARK: Presence that is held back
+    // MARK: Deferred presence
 
-    /// `Presence.sync` is about to be answered: what changes from now on may be missing in the answer, and has to follow it.
+    /// Starts to defer presence packets, because `Presence.sync` is about to be answered. Later changes may be missing
+    /// from the answer, and must follow it.
     mutating func holdPresence() { heldPresence = [:] }
 
-    /// - Returns: false if it is to be sent now.
+    /// Defers a presence packet.
+    /// - Returns: false if the packet must be sent now.
     mutating func hold(_ tail: PacketTail, of user: UserID) -> Bool {
         guard heldPresence != nil else { return false }
         heldPresence?[user] = tail
         return true
     }
 
-    /// What was held back while a request about presence was being answered.
+    /// Stops deferring presence packets, and returns the deferred ones.
     mutating func takeHeldPresence() -> [PacketTail] {
         guard let held = heldPresence else { return [] }
         heldPresence = nil
         return Array(held.values)
     }
 
-    // MARK: What packets may show
+    // MARK: Times on packets
 
     mutating func opened(at time: Timestamp) { sequence.opened(at: time) }
     mutating func clientSpoke() { sequence.clientSpoke() }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bound on what waits for a peer that does not read: first ephemerals are dropped, then the connection is given up. A durable change is never
-/// left out of a connection that goes on.
+/// The backlog limit of a peer that does not read. First ephemeral packets are dropped, then the connection is closed.
+/// A durable change is never omitted from a connection that stays open.
 struct OutgoingQueue {
-    /// What to do with bytes that are ready.
     enum Outcome {
         case write
-        /// The peer has to come back and replay: a close frame is all it still gets.
+        /// Send nothing but a close frame. The peer must reconnect and replay.
         case abandon
     }
 
-    /// Bytes that wait for the channel.
+    /// The number of bytes queued for the channel.
     private(set) var backlog = 0
-    /// Those of them that were taken whatever their number: the bound is for what waits behind them.
+    /// Bytes admitted without counting towards the limit, because nothing was queued ahead of them.
     private var exempt = 0
 
-    /// Whether a packet that may be dropped is sent at all.
     static func admitsEphemeral(isWritable: Bool) -> Bool { isWritable }
 
-    /// Bytes are to leave. What nothing waits ahead of is taken whatever its size, or one packet that is larger than the bound could never be sent.
+    /// Admits outgoing bytes. Bytes with nothing queued ahead of them are always admitted; otherwise a packet larger
+    /// than the limit could never be sent.
     /// - Parameters:
-    ///   - isWritable: whether the channel takes more, and nothing waits for it.
-    ///   - bound: as many may wait beyond what the channel itself takes.
+    ///   - isWritable: true if the channel accepts more bytes and no bytes are queued.
+    ///   - bound: the maximum number of queued bytes, beyond what the channel accepts.
     mutating func admit(_ bytes: Int, isWritable: Bool, bound: Int) -> Outcome {
         guard !isWritable else { return .write }
         if backlog == 0 { exempt = bytes }
@@ -30,13 +29,14 @@ struct OutgoingQueue {
         return .write
     }
 
-    /// So many bytes wait now: the channel has taken the others, or was writable when these came, and has not taken them yet.
+    /// Updates the backlog to `bytes`. It shrinks as the channel accepts bytes. It grows by bytes that were admitted
+    /// while the channel was writable and have not been accepted.
     mutating func left(_ bytes: Int) {
-        // In their order: those ahead are gone first.
+        // Bytes leave in order, so the exempt ones leave first.
         if bytes > backlog { exempt += bytes - backlog } else { exempt -= min(exempt, backlog - bytes) }
         backlog = bytes
     }
 
-    /// The channel is writable again, and has taken everything.
+    /// Handles the end of the backlog: the channel is writable and has accepted all bytes.
     mutating func drained() { left(0) }
 }

@@ -2,66 +2,70 @@
 import FanOut
 import StrataModel
 
-/// Which number and which time the next packet of a connection carries.
+/// The counter and the time of the next packet on a connection.
 ///
-/// A stock client that loses its connection replays from the time of the last packet it got. So a time never goes back, and never lies beyond a
-/// change that is still owed (docs/architecture.md §6, The time on packets).
+/// A stock client that loses its connection replays from the time of its last packet. The time therefore never
+/// decreases, and is never later than a change that the client still lacks (docs/architecture.md §6, The time on
+/// packets).
 struct PacketSequence {
-    /// The number of the next packet: 0, 1, 2, … without gaps.
+    /// The counter of the next packet: 0, 1, 2, … without gaps.
     private(set) var counter: Int64 = 0
     private(set) var lastStamp = Timestamp(microseconds: 0)
-    /// No packet is stamped later than this while a catch-up owes changes; nil: none does.
+    /// The latest time allowed on packets while a catch-up has pending changes. nil: no limit.
     private(set) var floor: Timestamp?
-    /// The same while the client listens and has not asked for anything: a replay that it asks for later must bring all that came before.
+    /// The latest time allowed on packets until the client's first request. A later replay must include everything
+    /// before it. nil: no limit.
     private(set) var unasked: Timestamp?
 
-    /// Up to here nothing is missing but what ``floor`` says: what may be shown while the database's clock is not known.
+    /// The time up to which nothing is missing except for changes after ``floor``. It limits packets while the
+    /// database's clock is unknown.
     private(set) var start = Timestamp(microseconds: 0)
 
-    // MARK: What happens to the socket
+    // MARK: Events of the socket
 
-    /// It has opened; before this time its client has loaded what it knows.
+    /// Handles the opening of the socket. The client loaded its state before `time`.
     mutating func opened(at time: Timestamp) { start = time }
 
     mutating func clientSpoke() { unasked = nil }
 
-    /// The client has asked for nothing so far, and is told what happens all the same. A replay that it asks for later is to miss nothing since `time`.
+    /// Starts sending to a client that has made no request. A later replay must miss no change since `time`.
     mutating func clientListens(replayableSince time: Timestamp) { unasked = time }
 
-    /// A catch-up begins that the client did not ask for.
+    /// Begins a catch-up that the client did not request.
     mutating func openingBegins(at time: Timestamp) {
         floor = time
         start = max(start, time)
     }
 
-    /// A replay from `time` begins. It is as if nothing had been sent since: then the client would ask for the same once more.
+    /// Begins a replay from `time`. Until it progresses, packets carry no later time. If the connection is lost, the
+    /// client therefore requests the same replay again.
     mutating func replayBegins(at time: Timestamp) {
         floor = max(time, lastStamp)
         start = max(time, lastStamp)
     }
 
-    /// Something since `time` is owed, beside what a catch-up owes that runs already.
+    /// Records pending changes since `time`, in addition to those of a running catch-up.
     mutating func owes(since time: Timestamp) { floor = floor ?? time }
 
-    /// A catch-up is about to send what was made at `time`.
-    /// - Parameter limit: what waits behind this catch-up is owed since then.
+    /// Handles the progress of a catch-up, which is about to send a change made at `time`.
+    /// - Parameter limit: the time of the first change pending after this catch-up.
     mutating func replayReached(_ time: Timestamp, limit: Timestamp?) { floor = min(max(floor ?? time, time), limit ?? .distantFuture) }
 
-    /// A catch-up has reached the present.
+    /// Ends a catch-up that has reached the present.
     /// - Parameters:
-    ///   - time: up to then all logs have been read, by the database's clock; nil of one that read only some.
-    ///   - isReplay: the time that a client named for a replay may lie before it, of a clock that was set back since.
+    ///   - time: the time up to which all logs were read, by the database's clock. nil if only some logs were read.
+    ///   - isReplay: true after a replay. If the clock was set back, the client's start time can be later than `time`.
     mutating func caughtUp(asOf time: Timestamp?, isReplay: Bool) {
         floor = nil
         if let time { start = isReplay ? time : max(start, time) }
     }
 
-    // MARK: The next packet
+    // MARK: Times of packets
 
-    /// The latest time that may be shown now to a packet that was made at `time`.
+    /// Returns the latest time allowed on a packet about a change made at `time`.
     /// - Parameters:
-    ///   - ceiling: the same as ``floor``, for what the fan-out misses, or may miss.
-    ///   - isTimeKnown: whether the fan-out knows the database's clock.
+    ///   - ceiling: the limit for changes that the fan-out lacks or may lack.
+    ///   - isTimeKnown: true if the fan-out knows the database's clock.
     func allowed(_ time: Timestamp, ceiling: Timestamp?, isTimeKnown: Bool) -> Timestamp {
         var limit = isTimeKnown ? time : min(time, start)
         if let floor { limit = min(limit, floor) }
@@ -70,7 +74,7 @@ struct PacketSequence {
         return max(limit, lastStamp)
     }
 
-    /// So many packets leave with this time, which must be an allowed one.
+    /// Records sent packets with this time, which ``allowed(_:ceiling:isTimeKnown:)`` must have returned.
     mutating func sent(_ count: Int, stamp: Timestamp) {
         counter += Int64(count)
         lastStamp = stamp

@@ -3,55 +3,56 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// The requests of one socket that have not been answered: how many there may be, which create comes next, and which of them a change may answer.
+/// The unanswered requests of one socket. It limits their number, selects the next create, and knows which requests a
+/// change can answer.
 ///
-/// A value without tasks: the socket carries out what is to be carried out, and says when that has ended.
+/// It is a value without tasks: the socket runs the requests and reports when they end.
 struct RequestQueue {
-    /// Bounds on what is worked on or waits.
+    /// The limits on requests that are queued or in progress.
     struct Limits {
         var requests: Int
         var bytes: Int
     }
 
-    /// Conversations for which a typing signal is kept while the socket is catching up.
+    /// The maximum number of conversations with a deferred typing signal during a catch-up.
     private static let heldTypingLimit = 8
-    /// Typing signals that are on their way to the presence service. What comes too fast for it is dropped.
+    /// The maximum number of typing signals in transit to the presence service. Further ones are dropped.
     private static let typingLimit = 8
 
     private let limits: Limits
     private var lastNumber: UInt64 = 0
-    /// Requests that a change may answer, by the number in their origin.
+    /// The requests that a change can answer, by the request number in its origin.
     private var answerable: [UInt64: SocketRequest] = [:]
     private var creates = CreateQueue()
-    /// Requests about presence.
+    /// The number of presence requests in progress.
     private var inOrder = 0
-    /// Bytes of the requests that are worked on or wait.
+    /// The bytes of requests that are queued or in progress.
     private var bytes = 0
-    /// What the metrics know of these.
+    /// The number of bytes last reported to the metrics.
     private var reportedBytes = 0
-    /// Memory of requests that ended since it was last taken.
+    /// The memory of requests that ended since the last ``takeReleasedBytes()``.
     private var releasedBytes = 0
     private(set) var replay: SocketRequest?
     private var typingOnItsWay = 0
-    /// What the client does at its keyboard in conversations that the socket is not in yet.
+    /// Deferred typing signals, for conversations that the socket is not in yet.
     private var heldTyping: [ConversationID: TypingAction] = [:]
 
     init(limits: Limits) { self.limits = limits }
 
-    /// Whether a request about presence is being worked on.
     var isWorkingInOrder: Bool { inOrder > 0 }
-    /// Whether a create of a conversation has not been answered. Which conversation the answer shows is not known before: a distinct one may exist.
+    /// True if a request to create a conversation has not been answered. Until then the conversation's identity is
+    /// unknown, because a distinct one may already exist.
     var isCreatingConversation: Bool {
         answerable.values.contains { SocketMethod(rawValue: $0.packet.method) == .createConversation }
     }
 
-    /// By how many bytes there is more than when this was asked last.
+    /// Returns the growth of ``bytes`` since the previous call.
     mutating func takeBytesGrowth() -> Int {
         defer { reportedBytes = bytes }
         return bytes - reportedBytes
     }
 
-    /// Returns the memory of requests that ended since the last call. It was reserved when they came.
+    /// Returns the memory of requests that ended since the previous call. It was reserved on their arrival.
     mutating func takeReleasedBytes() -> Int {
         defer { releasedBytes = 0 }
         return releasedBytes
@@ -62,15 +63,15 @@ struct RequestQueue {
         releasedBytes += request.heldBytes
     }
 
-    // MARK: What comes
+    // MARK: Incoming requests
 
     mutating func numbered(_ packet: ClientPacket.Request, frame: ByteBuffer = ByteBuffer()) -> SocketRequest {
         lastNumber += 1
         return SocketRequest(number: lastNumber, packet: packet, frame: frame)
     }
 
-    /// Whether there is room for one more. What is worked on is bounded by number and by bytes; a request alone is taken whatever its size, which that of a
-    /// frame bounds. Creates that depend on one that is refused fail.
+    /// Returns true if the limits allow another request. A single request of any size is admitted, because the size of
+    /// a frame is limited. Creates that depend on a refused one fail.
     mutating func admits(_ request: SocketRequest) -> Bool {
         let count = inOrder + creates.waiting + (creates.isRunning ? 1 : 0)
         if count < limits.requests, bytes == 0 || bytes + request.bytes <= limits.bytes { return true }
@@ -78,18 +79,17 @@ struct RequestQueue {
         return false
     }
 
-    /// It was not worked on: creates that depend on it fail.
+    /// Records a request that will not run. Creates that depend on it fail.
     mutating func refused(_ request: SocketRequest) { creates.refused(request) }
 
     // MARK: Creates
 
-    /// One is carried out after the other, in the order in which they came.
     mutating func append(create request: SocketRequest) {
         bytes += request.bytes
         creates.append(request)
     }
 
-    /// What to do next about creates; nil: nothing, as long as one is being carried out or none waits.
+    /// Returns the next step for creates. nil while a create is running or if none is queued.
     mutating func nextCreate() -> CreateQueue.Step? {
         let step = creates.next()
         switch step {
@@ -100,8 +100,8 @@ struct RequestQueue {
         return step
     }
 
-    /// The service has answered a create.
-    /// - Returns: whether the change was faster, and the client has its answer.
+    /// Handles the service's response to a create.
+    /// - Returns: true if the change has arrived earlier and has already answered the client.
     mutating func serviceAnswered(create request: SocketRequest) -> Bool {
         ended(request)
         return answerable.removeValue(forKey: request.number) == nil
@@ -129,7 +129,7 @@ struct RequestQueue {
 
     // MARK: Replays
 
-    /// - Returns: the replay whose place this one takes.
+    /// - Returns: the previous replay request, which this one replaces.
     mutating func begin(replay request: SocketRequest) -> SocketRequest? {
         defer { replay = request }
         return replay
@@ -142,7 +142,7 @@ struct RequestQueue {
 
     // MARK: Typing
 
-    /// Whether one more signal may be on its way; if so, call ``typingEnded()`` when it has arrived.
+    /// Returns true if another typing signal may be sent. The caller then calls ``typingEnded()`` after its arrival.
     mutating func beginTyping() -> Bool {
         guard typingOnItsWay < Self.typingLimit else { return false }
         typingOnItsWay += 1
@@ -151,7 +151,7 @@ struct RequestQueue {
 
     mutating func typingEnded() { typingOnItsWay -= 1 }
 
-    /// Keeps a signal until the catch-up that may bring the socket into the conversation has ended.
+    /// Defers a typing signal until the end of the catch-up that may bring the socket into the conversation.
     mutating func hold(_ action: TypingAction, in conversation: ConversationID) {
         if heldTyping.count < Self.heldTypingLimit || heldTyping[conversation] != nil {
             heldTyping[conversation] = action
@@ -163,9 +163,9 @@ struct RequestQueue {
         return heldTyping
     }
 
-    // MARK: The end
+    // MARK: Closing
 
-    /// The socket has closed. What is being carried out ends by itself.
+    /// Drops all queued requests of a closed socket. Running ones end on their own.
     mutating func removeAll() {
         bytes -= creates.bytes
         releasedBytes += creates.heldBytes

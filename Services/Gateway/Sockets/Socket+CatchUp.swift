@@ -7,16 +7,16 @@ import Sync
 
 struct SocketCatchUps {
     var schedule: CatchUpSchedule
-    /// Runs the catch-up that counts.
+    /// The task of the current catch-up.
     var task: Task<Void, Never>?
-    /// When the socket goes live although its client has asked for nothing.
+    /// The timer after which a client without requests is sent live changes.
     var listening: Scheduled<Void>?
-    /// When conversations that could not be shown are looked at again.
+    /// The timer for the next retry of conversations that could not be shown.
     var nextRetry: Scheduled<Void>?
-    /// What a catch-up is about to send and what is too long to be rendered on the loop, and then its rendering.
+    /// The item of a catch-up that is too long to be rendered on the loop, and then its rendering.
     var ahead: RenderingAhead?
 
-    /// The client has spoken, or has been silent for long enough.
+    /// Cancels the timer, because the client has made a request or the time has passed.
     mutating func stopListening() {
         listening?.cancel()
         listening = nil
@@ -37,61 +37,61 @@ struct SocketCatchUps {
     }
 }
 
-/// Does what the socket's ``CatchUpSchedule`` says. All on the loop.
+/// Performs the actions of the socket's ``CatchUpSchedule``. All members are used on the loop.
 extension Socket {
-    /// What the schedule has to know of the time.
+    /// The times that the schedule needs.
     var moment: CatchUpSchedule.Moment {
         CatchUpSchedule.Moment(now: registry.loop.now, clock: registry.clock, lastStamp: outbox.lastStamp)
     }
 
-    /// From where on a client is told what it did not ask for, as far as is known.
+    /// The time from which a client receives changes that it did not request, as far as it is known.
     var beginning: Timestamp { catchUps.schedule.beginning(at: moment) }
 
-    /// The client asked for something. If that is not a replay, its first catch-up starts now.
+    /// Handles a request of the client. Unless it is a replay, the first catch-up starts now.
     func clientSpoke(replaying: Bool) {
         catchUps.stopListening()
         outbox.clientSpoke()
         perform(catchUps.schedule.clientSpoke(isReplay: replaying, at: moment))
     }
 
-    /// The client has not asked for anything: from now on it is told what happens all the same. A replay that it asks for later, here or on another
-    /// socket, is to miss nothing that came before.
+    /// Handles a client without requests: from now on it is sent live changes. A later replay, here or on another
+    /// socket, must miss no earlier change.
     func clientListens() {
         guard case .waiting = phase, !isClosing else { return }
         outbox.clientListens(replayableSince: session.replayableSince)
         perform(catchUps.schedule.clientListens(at: moment))
     }
 
-    /// `Event.replay`: starts anew from there, whatever was going on.
+    /// Starts a replay (`Event.replay`) from this time. It replaces a running catch-up.
     func startReplay(_ request: SocketRequest, from time: Timestamp) {
         if let replay = requests.begin(replay: request) {
-            // The client has forgotten it by now; every request gets its answer all the same.
+            // The client has abandoned the previous replay, but every request gets an answer.
             respond(to: replay, .failure(Failure(.invalidOperation, "Another replay was asked for.")))
         }
         perform(catchUps.schedule.replay(from: time, at: moment))
     }
 
-    /// A replay that was asked for cannot be understood.
     func replayRefused() { perform(catchUps.schedule.replayRefused(at: moment)) }
 
-    /// The user is in these conversations since after these positions; they are new to this socket.
+    /// Joins conversations that are new to this socket, reading their logs after the given positions.
     func join(_ conversations: [ConversationID: Position]) {
         perform(catchUps.schedule.join(conversations, at: moment) { registration.isIn($0) })
     }
 
-    /// The user takes part in a conversation since `position`. Told once or several times, by whatever way it became known.
+    /// Handles a report that the user was added to the conversation at `position`. Several sources can report the same
+    /// addition.
     func wasAdded(to id: ConversationID, at position: Position) {
         let known = registration.position(in: id)
         perform(catchUps.schedule.added(to: id, since: position, known: known, at: moment) { registration.isIn($0) })
     }
 
-    /// Joins what became known while another catch-up ran.
+    /// Joins conversations that became known during another catch-up.
     func startLateJoins() { perform(catchUps.schedule.startLateJoins(at: moment) { registration.isIn($0) }) }
 
-    /// Whether this is the catch-up that counts: none has taken its place, and the socket is not about to close.
+    /// Returns true if no other catch-up has replaced this attempt and the socket is not closing.
     func isCurrent(_ attempt: Int) -> Bool { isOpen && !isClosing && attempt == catchUps.schedule.attempt }
 
-    // MARK: What the schedule says
+    // MARK: Actions of the schedule
 
     private func perform(_ actions: [CatchUpSchedule.Action]) {
         for action in actions {
@@ -167,7 +167,7 @@ extension Socket {
         }
     }
 
-    /// Runs `body` after so long, if the attempt still counts then.
+    /// Runs `body` after `time`, if the attempt is still current.
     private func whileCurrent(_ attempt: Int, in time: TimeAmount, _ body: @escaping @Sendable (Socket) -> Void) {
         registry.loop.scheduleTask(in: time) { [weak self] in
             guard let self, isCurrent(attempt) else { return }
@@ -177,10 +177,10 @@ extension Socket {
 }
 
 extension Socket: AttachableSocket {
-    /// What is known of conversations the user has come to or left.
+    /// The conversations that the user has been added to or has left.
     var membership: Membership { catchUps.schedule.membership }
 
-    /// Only while the socket is open.
+    /// Attaches the socket to a conversation. Call it only while the socket is open.
     func attach(at point: JoinPoint) -> Bool {
         let wasMember = registration.isIn(point.id)
         guard registry.attach(self, at: point) else { return false }

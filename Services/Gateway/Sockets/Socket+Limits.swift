@@ -4,13 +4,14 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// Sockets whose clients ask for more than their session may (docs/conformance.md §1.10).
+/// The handling of frames over the session's rate limit (docs/conformance.md §1.10).
 extension Socket {
-    /// Whether the frame that has come is within the session's limit.
+    /// Counts a received frame. True if it is within the session's rate limit.
     var isAdmitted: Bool { home.services.limiter.admit(session: frameLimit.key) == nil }
 
-    /// A frame beyond the limit is not worked on; a request is told so. Who pays no heed to that, and goes on as fast as before, is cut off.
-    /// - Parameter frame: nil for one that has no answer.
+    /// Refuses a frame over the rate limit and answers its request with an error. A client that continues at the same
+    /// rate is disconnected.
+    /// - Parameter frame: the frame. nil if it needs no answer.
     func refuseFrame(_ frame: ByteBuffer?) {
         guard let limit = home.services.limiter.limits.session else { return }
         if frameLimit.refuse(limit, at: .now) { return close(.protocolAbuse) }

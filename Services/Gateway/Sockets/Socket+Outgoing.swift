@@ -6,12 +6,14 @@ import NIOWebSocket
 import StrataModel
 import StrataWire
 
-/// What leaves: collected during a turn of the loop, and handed to the channel no faster than the client takes it. All on the loop.
+/// Output of the socket: collected during an event-loop turn, and written no faster than the client reads. All members
+/// run on the loop unless they are asynchronous.
 extension Socket {
-    /// Whether the channel takes more at once.
+    /// True if the channel accepts more bytes at once.
     var isWritable: Bool { !outbox.isWaiting && context?.channel.isWritable ?? false }
 
-    /// Returns once the channel takes more, or has closed; what a catch-up found too long to be rendered here is rendered meanwhile.
+    /// Returns when the channel accepts more bytes or has closed. Meanwhile it renders an item that is too long for the
+    /// loop.
     func drained() async throws {
         try await renderAhead()
         try await registry.loop
@@ -23,10 +25,10 @@ extension Socket {
             .get()
     }
 
-    // MARK: Handing on
+    // MARK: Writing
 
-    /// Hands on what this turn has collected, and what waited before.
-    /// - Returns: bytes that the channel was given.
+    /// Writes the packets of this turn and the backlog.
+    /// - Returns: the number of bytes written to the channel.
     @discardableResult
     func flush() -> Int {
         let isChannelWritable = context?.channel.isWritable ?? false
@@ -44,7 +46,7 @@ extension Socket {
         }
     }
 
-    /// Gives the channel what waits, as far as it takes it, and not so much at once that others would have to wait.
+    /// Writes the backlog as far as the channel accepts it, up to the limit for one turn.
     @discardableResult
     func pump() -> Int {
         guard let context, let rawContext, outbox.beginPumping() else { return 0 }
@@ -68,7 +70,6 @@ extension Socket {
         if growth != 0 { home.services.metrics.backlogBytes.increment(by: Double(growth)) }
     }
 
-    /// Nothing will be sent any more.
     func dropOutgoing() {
         outbox.removeAll()
         reportBacklog()
@@ -88,7 +89,6 @@ extension Socket {
         sendControlBehindWaiting(opcode, data: data)
     }
 
-    /// Puts a control frame behind what waits: within another frame it would be no frame.
     private func sendControlBehindWaiting(_ opcode: WebSocketOpcode, data: ByteBuffer) {
         var frame = ByteBuffer()
         let code: UInt8 =
@@ -106,20 +106,21 @@ extension Socket {
 
     func ping() { sendControl(.ping, data: ByteBuffer()) }
 
-    // MARK: The end
+    // MARK: Closing
 
-    /// Says why, then closes. What was written before still goes out.
+    /// Sends a close frame with a reason, then closes the connection. Earlier output is still sent.
     func close(_ reason: CloseReason) {
         guard isOpen, !isClosing, context != nil else { return }
         flush()
         guard !isClosing else { return }
         sayGoodbye(reason)
-        // The peer answers with a close frame of its own, or is cut off.
+        // The peer answers with a close frame. If it does not, the connection is closed after the delay.
         cutOff(after: .seconds(2))
         catchUps.task?.cancel()
     }
 
-    /// For a peer that does not read: what waits is dropped but for the rest of the frame that it is getting, and it may still read why.
+    /// Closes the connection of a peer that does not read. The backlog is dropped, except for the rest of a partially
+    /// written frame. The peer can still receive the reason.
     private func abandon() {
         home.services.metrics.slowSocketsClosed.increment()
         guard context != nil, !isClosing else { return }

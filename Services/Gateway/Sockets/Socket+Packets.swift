@@ -6,10 +6,10 @@ import StrataModel
 import StrataWire
 import Sync
 
-/// Writing packets: each gets its own head, with the connection's next counter and a time that never goes back and never lies
-/// beyond a change that is still owed.
+/// Output of packets. Each gets a head with the connection's next counter and a time. The time never decreases and is
+/// never later than a change that the client still lacks.
 extension Socket {
-    /// Appends the packets to what leaves at the end of this turn.
+    /// Appends packets to those sent at the end of this turn.
     func send(_ rendering: Rendering, values: ReaderValues, stamp: Stamp) {
         guard isOpen, !isClosing, !rendering.tails.isEmpty else { return }
         let registry = registry
@@ -19,22 +19,22 @@ extension Socket {
         if outbox.append(rendering, values: values, stamp: stamp, limit: limit, isTimeKnown: registry.clock != nil) { registry.touched(self) }
     }
 
-    /// The same for what is sent to this socket only.
+    /// Sends packets that are rendered for this socket only.
     func sendTails(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
         send(Rendering(tails, in: home.services.answers), values: values, stamp: stamp)
     }
 
-    /// Packets without counts.
+    /// Sends packets without counts.
     func sendRendering(_ rendering: Rendering, stamp: Stamp? = nil) {
         send(rendering, values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp ?? registry.stamp())
     }
 
-    /// One packet without counts.
+    /// Sends one packet without counts.
     func sendTail(_ tail: PacketTail, stamp: Stamp? = nil) {
         sendTails([tail], values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp ?? registry.stamp())
     }
 
-    /// A packet that may be dropped: it is, for a socket that does not keep up, or that has not asked for anything yet.
+    /// Sends a packet, or drops it if the socket has a backlog or its client has made no request yet.
     func sendDroppable(_ tail: PacketTail, stamp: Stamp) {
         if case .waiting = phase { return }
         guard OutgoingQueue.admitsEphemeral(isWritable: isWritable) else {
@@ -46,12 +46,13 @@ extension Socket {
 
     // MARK: Catch-ups
 
-    /// What a catch-up sends before the loop turns to others.
+    /// The number of bytes that a catch-up sends in one turn, before the loop handles other events.
     private static let replayTurnBytes = 256 << 10
 
-    /// Sends what was read from the logs, as far as the channel takes it, and not too much of it at once. On the loop.
-    /// - Parameter owedSince: when the first change was made that the catch-up has held back; nil: nothing is.
-    /// - Returns: the index of the first item that was not sent; before it is tried again, ``drained()`` has to return.
+    /// Sends items read from the logs, as far as the channel accepts them and up to the limit for one turn. Call it on
+    /// the loop.
+    /// - Parameter owedSince: the time of the first change that the catch-up has deferred. nil: none.
+    /// - Returns: the index of the first unsent item. Await ``drained()`` before the next call.
     func sendReplay(_ items: [ReplayItem], from start: Int, owedSince: Timestamp? = nil) -> Int {
         var (index, count) = (start, 0)
         while index < items.count, isOpen, isWritable, count < Self.replayTurnBytes {
@@ -64,7 +65,7 @@ extension Socket {
         return isOpen ? index : items.count
     }
 
-    /// - Returns: false if it has to be rendered first, which is not for the loop to do.
+    /// - Returns: false if the item must first be rendered outside the loop.
     private func sendReplayItem(_ item: ReplayItem, at index: Int, owedSince: Timestamp?) -> Bool {
         let ready: Rendering?
         if item.isLong {
@@ -96,7 +97,8 @@ extension Socket {
         let tails =
             switch item {
             case .change(let change):
-                // By a change that brought the user to a conversation that the client does not know, it is shown the conversation instead.
+                // If the change added the user to a conversation unknown to the client, the conversation is sent
+                // instead.
                 renderer.tails(
                     for: change, variant: Variant(of: change, for: key.user, version: version, includesNumbers: false, knowsConversation: true))
             case .conversation(let view, let change): renderer.conversationCreated(view, for: key.user, version: version, at: change.position)
@@ -106,7 +108,8 @@ extension Socket {
         return Rendering(tails, in: home.services.answers)
     }
 
-    /// Renders what ``sendReplay(_:from:)`` has found too long, when there is room for it: it answers no request, so it can wait.
+    /// Renders the item that ``sendReplay(_:from:owedSince:)`` found too long. It waits for room in the answer budget,
+    /// because it answers no request.
     @concurrent
     func renderAhead() async throws {
         guard let asked = try await registry.loop.submit({ self.catchUps.ahead }).get(), asked.rendering == nil else { return }
@@ -119,17 +122,17 @@ extension Socket {
             .get()
     }
 
-    /// The counts a catch-up changed, told once, when it has ended.
+    /// Sends the counts changed by a catch-up, once at its end.
     func sendSummary(_ summary: ReplayPlan.Summary) {
         let values = ReaderValues(reader: key.user, unread: summary.unread, total: summary.total)
         sendTails([home.services.renderer.numbersChanged(summary.id, at: summary.position)], values: values, stamp: registry.stamp())
     }
 }
 
-/// One thing of a catch-up that is rendered beside the loop.
+/// An item of a catch-up that is rendered outside the loop.
 struct RenderingAhead: Sendable {
     let attempt: Int
-    /// Among what the catch-up is sending.
+    /// The index among the items that the catch-up is sending.
     let index: Int
     let item: ReplayItem
     var rendering: Rendering?
@@ -138,7 +141,7 @@ struct RenderingAhead: Sendable {
 }
 
 extension ReplayItem {
-    /// Whether to render it would keep the loop from others for long.
+    /// True if rendering the item would block the loop for long.
     fileprivate var isLong: Bool {
         switch self {
         case .change: false
@@ -153,10 +156,10 @@ extension ReplayItem {
 }
 
 extension ConversationView {
-    /// Bytes of metadata that are rendered on the loop.
+    /// The maximum size of metadata that is rendered on the loop, in bytes.
     private static let shortBytes = 32 << 10
 
-    /// Whether it has so much metadata that rendering it takes long.
+    /// True if rendering the metadata takes long.
     var isLong: Bool {
         var room = Self.shortBytes
         return conversation.metadata.map { !$0.fits(&room) } ?? false
@@ -164,7 +167,7 @@ extension ConversationView {
 }
 
 extension MetadataTree {
-    /// Whether keys and values take no more than so many bytes. Looks at no more than that.
+    /// Returns true if keys and values take at most `room` bytes. It stops at that limit.
     fileprivate func fits(_ room: inout Int) -> Bool {
         for (key, value) in children {
             room -= key.utf8.count + 8

@@ -5,10 +5,12 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// What a client asks about presence, and what it is told of it (docs/conformance.md §12.3).
+/// Presence requests of the client, and presence packets for it (docs/conformance.md §12.3).
 extension Socket {
-    /// Runs a request about presence when those before it have been answered. Clients send `subscribe`, `update` and `sync` at once: with `sync` answered
-    /// before `update` is carried out, and `update` before `subscribe`, a client would never learn of its own status.
+    /// Runs a presence request after all earlier ones have been answered.
+    ///
+    /// Clients send `subscribe`, `update` and `sync` at once. If they ran out of order, a client would never learn its
+    /// own status.
     func runInOrder(presence request: SocketRequest, method: SocketMethod) {
         requests.began(inOrder: request)
         reportRequests()
@@ -43,7 +45,7 @@ extension Socket {
                 self.registry.watch(watched, by: self)
             }
             .get()
-        // A client that has the answer hears of every presence that is set from then on.
+        // Once the client has the answer, it receives every later change of presence.
         await registry.fanOut.confirmation(ofPresenceOf: watched)
         return .nothing
     }
@@ -82,7 +84,7 @@ extension Socket {
         defer { releaseParsed(request) }
         let body = try PresenceSyncBody(try request.data())
         let blocks = try await blockedUsers(lease)
-        // What changes from now on may be missing in the answer, and has to follow it.
+        // Later changes may be missing from the answer, and must follow it.
         try? await registry.loop.submit { if self.isOpen { self.outbox.holdPresence() } }.get()
         let presences: [PresencePublication]
         switch body {
@@ -99,14 +101,15 @@ extension Socket {
             })
     }
 
-    /// With whom the user has a block, as the loop knows it, or will from now on.
+    /// Returns the user's blocks, and makes them known to the loop if they are not.
     private func blockedUsers(_ lease: AnswerBudget.Lease) async throws(Failure) -> BlockedUsers {
         let known = try? await registry.loop.submit { self.registry.knowsBlocks(of: self.key) ? self.registration.blocks : nil }.get()
         if let known { return known }
         let read = try await home.services.blockedUsers(since: .zero, for: GatewayServices.Call(key, answers: lease))
         try? await registry.loop
             .submit {
-                // A catch-up knows more: up to where the log is contained.
+                // The blocks of a catch-up are more complete, because they name the position in the log that they
+                // include.
                 if !self.registry.knowsBlocks(of: self.key) { self.registry.blocksRead(read, of: self.key) }
             }
             .get()
@@ -116,7 +119,6 @@ extension Socket {
     // MARK: Changes
 
     func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp) {
-        // What comes while `Presence.sync` is being answered follows the answer.
         if let user, outbox.hold(tail, of: user) { return }
         sendDroppable(tail, stamp: stamp)
     }
@@ -130,19 +132,20 @@ extension Socket {
 
     // MARK: This connection's status
 
-    /// The status of this connection counts no longer. That of a silent peer does not until the connection has ended, which takes another two seconds.
+    /// Releases the status of this connection. For a silent peer this happens at once, although the connection ends
+    /// only two seconds later.
     func givePresenceUp() {
         if presence.giveUp() { releasePresence() }
     }
 
-    /// The presence service has forgotten this connection's lease.
+    /// Sets the status again, because the presence service has lost this connection's lease.
     func presenceForgotten() {
         guard isOpen, presence.isHeld else { return }
         let (services, status, key, id) = (home.services, presence.status, key, id)
         Task { try? await services.setPresence(status, connection: id, for: GatewayServices.Call(key)) }
     }
 
-    /// The presence service lets go of this connection's status after a grace period.
+    /// Releases the connection's status in the presence service, which ends it after a grace period.
     func releasePresence() {
         let (services, key, id) = (home.services, key, id)
         Task { try? await services.releasePresence(key, connection: id) }

@@ -5,7 +5,6 @@ import StrataModel
 import StrataWire
 import Sync
 
-/// What the registry of the loop tells a socket.
 extension Socket: RegisteredSocket {
     func deliver(_ delivery: Delivery, as rendering: Rendering, values: ReaderValues, stamp: Stamp) {
         if let origin = delivery.change.origin, origin.connection == id { answer(from: delivery.change) }

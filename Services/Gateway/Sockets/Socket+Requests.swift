@@ -7,14 +7,15 @@ import StrataModel
 import StrataWire
 import Sync
 
-/// What clients ask for over a socket (docs/conformance.md §12.3). All on the loop; what needs a service runs in a task of its own.
+/// Requests of clients over a socket (docs/conformance.md §12.3). They are handled on the loop; service calls run in
+/// tasks.
 extension Socket {
     func textFrameReceived(_ frame: ByteBuffer) {
         let packet: ClientPacket
         do {
             packet = try ClientPacket(parsing: frame)
         } catch {
-            // There is no request to answer. The frame is not logged: it may hold anything.
+            // There is no request to answer. The frame is not logged, because it may contain private data.
             home.services.metrics.malformedFrames.increment()
             return close(.unreadable(error))
         }
@@ -55,7 +56,7 @@ extension Socket {
                 })
         case .replay:
             do {
-                // Without what the client sent beside: a replay can take long.
+                // Other data of the request is dropped, because a replay can take long.
                 let packet = ClientPacket.Request(id: request.packet.id, method: request.packet.method)
                 startReplay(SocketRequest(number: request.number, packet: packet), from: try ReplayBody(request.outline).from)
             } catch {
@@ -63,7 +64,7 @@ extension Socket {
                 respond(to: request, .failure(error))
             }
         case .createConversation, .createMessage:
-            // One after the other, in the order in which they came (docs/conformance.md §12.3).
+            // Creates run one at a time, in order of arrival (docs/conformance.md §12.3).
             guard holds(request) else { return }
             requests.append(create: request)
             reportRequests()
@@ -73,7 +74,7 @@ extension Socket {
         }
     }
 
-    /// Reserves the memory of a request that is going to wait. One that there is no room for is refused.
+    /// Reserves the memory of a request that will be queued. Refuses the request if the input budget does not allow it.
     private func holds(_ request: SocketRequest) -> Bool {
         if input.reserve(request.heldBytes) { return true }
         requests.refused(request)
@@ -89,12 +90,12 @@ extension Socket {
 
     // MARK: Answers
 
-    /// Answers with something short.
+    /// Sends a short answer.
     func respond(to request: SocketRequest, _ answer: SocketAnswer) {
         sendRendering(Rendering(responses(to: request, answer), in: home.services.answers))
     }
 
-    /// The answer, and behind it what it has no room for.
+    /// Returns the answer, followed by packets with the parts that do not fit into it.
     private func responses(to request: SocketRequest, _ answer: SocketAnswer) -> [PacketTail] {
         let renderer = home.services.renderer
         let (id, method) = (request.packet.id, request.packet.method)
@@ -108,7 +109,8 @@ extension Socket {
         }
     }
 
-    /// The change that a request of this socket caused has come before the service's answer, or instead of it: the response goes first.
+    /// Answers a request of this socket from the change that it caused, if that change precedes or replaces the
+    /// service's response.
     func answer(from change: Change, showing view: ConversationView? = nil) {
         guard let origin = change.origin, origin.connection == id, let request = requests.answerable(origin.request) else { return }
         switch change.content {
@@ -123,7 +125,7 @@ extension Socket {
         }
     }
 
-    /// What a service's answer is rendered from.
+    /// The data for rendering a service's response.
     enum AnswerData: Sendable {
         case nothing
         case message(Message)
@@ -131,8 +133,8 @@ extension Socket {
         case presences([(user: UserID, presence: Presence)])
     }
 
-    /// The answer to a request, which may be long: it is rendered here, and not on the loop.
-    /// - Parameter isRefusable: false: what is done is done, and who asked for it has to hear it.
+    /// Runs a request and renders its answer outside the loop, because the answer may be long.
+    /// - Parameter isRefusable: false for a request that changes something, because its caller must learn the outcome.
     @concurrent
     func rendered(
         _ request: SocketRequest, isRefusable: Bool,
@@ -179,7 +181,7 @@ extension Socket {
                 let isAnswered = self.requests.serviceAnswered(create: request)
                 self.reportRequests()
                 if !isAnswered { self.sendRendering(answer.rendering) }
-                // A deletion may have waited for the answer.
+                // A deletion may have been deferred until this answer.
                 self.registry.flushDeferred()
                 self.requests.ended(create: request, succeeded: isAnswered || answer.result.creates(request, by: self.key.user))
                 self.startCreates()
@@ -192,7 +194,7 @@ extension Socket {
     private func create(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
         let services = home.services
         let call = GatewayServices.Call(key, origin: Change.Origin(connection: id, request: request.number), answers: lease)
-        // What is parsed is less than this, and becomes even less; it is held until the service has answered.
+        // The estimate exceeds the memory of the parsed request. It is held until the service has answered.
         try reserveParsed(request)
         defer { releaseParsed(request) }
         guard SocketMethod(rawValue: request.packet.method) == .createMessage else {
@@ -203,8 +205,8 @@ extension Socket {
         return .message(try await services.send(body, to: conversation, for: call).message)
     }
 
-    /// Reserves the memory of a request whose turn has come, in addition to its frame.
-    /// - Throws: `service_unavailable` if there is no room for it.
+    /// Reserves the memory of a request that is about to be parsed, in addition to its frame.
+    /// - Throws: `service_unavailable` if the input budget does not allow it.
     func reserveParsed(_ request: SocketRequest) throws(Failure) {
         guard input.reserve(request.packet.parsedBytes) else { throw .unavailable }
     }
@@ -213,15 +215,15 @@ extension Socket {
 
     // MARK: Typing
 
-    /// What was said while the socket caught up.
+    /// Sends the typing signals deferred during a catch-up.
     func sayHeldTyping() {
         for (conversation, action) in requests.takeHeldTyping() where registration.isIn(conversation) { typing(action, in: conversation) }
     }
 
-    /// Only participants are heard; what comes too fast for the presence service is dropped.
+    /// Sends a typing signal of a participant. Signals beyond those that the presence service can process are dropped.
     private func typing(_ action: TypingAction, in conversation: ConversationID) {
         guard registration.isIn(conversation) else {
-            // It may be one that a catch-up is about to bring this socket into: then it is said, however short it was, when that has ended.
+            // A running catch-up may bring the socket into this conversation. The signal is deferred until its end.
             if catchUps.schedule.isRunning { requests.hold(action, in: conversation) }
             return
         }
@@ -235,7 +237,7 @@ extension Socket {
 }
 
 extension Result<Socket.AnswerData, Failure> {
-    /// Whether there is now what the request was to create, by this try or by an earlier one.
+    /// True if the requested object now exists, created by this attempt or an earlier one.
     fileprivate func creates(_ request: SocketRequest, by user: UserID) -> Bool {
         let found: Failure.Detail
         switch self {
@@ -245,7 +247,7 @@ extension Result<Socket.AnswerData, Failure> {
         case .success, .failure: return false
         }
         return switch found {
-        // A distinct conversation that existed has another id, and nothing can be sent to the one that was asked for.
+        // An existing distinct conversation has another id, so nothing can be sent to the requested id.
         case .conversation(let view): view.conversation.id == request.conversation
         case .message(let message): message.conversationID == request.conversation && message.sender.userID == user
         default: false

@@ -8,15 +8,15 @@ import StrataModel
 import StrataWire
 import Sync
 
-/// One WebSocket connection: a channel handler with plain state, confined to its event loop, which is what makes
-/// `@unchecked Sendable` true. An idle one costs a few hundred bytes beside its channel.
+/// A WebSocket connection: a channel handler with plain state, confined to its event loop. `@unchecked Sendable` relies
+/// on this. An idle socket takes a few hundred bytes in addition to its channel.
 final class Socket: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = WebSocketFrame
 
-    /// Why the server closes a socket (docs/conformance.md §12.10).
+    /// The reasons for which the server closes a socket (docs/conformance.md §12.10).
     enum CloseReason {
         case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, tooMuch, protocolError, noRoom, slowMessage
-        /// Text that cannot even be answered by a failure.
+        /// A text frame that does not allow an error response.
         case unreadable(Failure)
 
         var code: WebSocketErrorCode {
@@ -28,17 +28,17 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             case .protocolError: .protocolError
             case .sessionEnded: WebSocketErrorCode(codeNumber: 4401)
             case .idle, .slowMessage: WebSocketErrorCode(codeNumber: 4408)
-            // "Try again later": come back and replay.
+            // 1013, "Try Again Later": reconnect and replay.
             case .tooSlow, .behind, .tooMuch, .noRoom: WebSocketErrorCode(codeNumber: 1013)
             }
         }
 
-        /// For the people who look for what is wrong with a client; clients go by the code.
+        /// A description for developers of clients. Clients evaluate only the code.
         var words: String {
             switch self {
             case .goingAway: "The server ends this connection. Connect again, and replay."
             case .binary: "A frame is binary. Packets are JSON in text frames."
-            // A failure names properties, and never says what they hold.
+            // The failure names properties, but never contains their values.
             case .unreadable(let failure): "A packet cannot be read: \(failure.message)"
             case .tooLarge: "A frame, or a message of several frames, is larger than 1 MB."
             case .protocolAbuse: "The client goes on sending more than it may."
@@ -53,7 +53,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             }
         }
 
-        /// What a close frame carries: the code, and the words as far as there is room (RFC 6455 §5.5: 125 bytes in all).
+        /// The payload of the close frame: the code, and the description up to the limit of RFC 6455 §5.5 (125 bytes in
+        /// all).
         var payload: ByteBuffer {
             var payload = ByteBuffer()
             payload.write(webSocketErrorCode: code)
@@ -64,7 +65,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Unique over all gateways and restarts; part of the origin of every change this socket causes.
+    /// The connection's id, unique across gateways and restarts. It is part of the origin of every change caused by
+    /// this socket.
     let id: UInt64
     let session: Session
     let version: WireVersion
@@ -72,14 +74,14 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     let registration: Registration
     var registry: LoopRegistry { home.registry }
     var key: UserKey { session.key }
-    /// In which it opened (``FanOut/era``). It does not outlive it.
+    /// The ``FanOut/era`` in which the socket opened. The socket is closed when it ends.
     let era: Int
 
     var phase: CatchUpSchedule.Phase { catchUps.schedule.phase }
     var isOpen: Bool { catchUps.schedule.isOpen }
 
     var outbox: Outbox
-    /// The memory that messages and requests of this socket take.
+    /// The memory held by messages and requests of this socket.
     let input: InputBudget.Share
 
     var requests: RequestQueue
@@ -89,12 +91,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var presence = SocketPresence()
 
     var context: ChannelHandlerContext? { link.context }
-    /// The frame encoder's context: what is written there is on the wire as it is.
     var rawContext: ChannelHandlerContext? { link.rawContext }
-    /// A close frame has been sent, or the peer is gone: nothing may follow it (RFC 6455, 5.5.1).
     var isClosing: Bool { link.isClosing }
 
-    /// - Parameter address: the client's; nil if it is unknown.
+    /// - Parameter address: the client's address. nil if it is unknown.
     init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, home: SocketLoop, address: RateKey? = nil) {
         self.id = id
         self.session = session
@@ -142,7 +142,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         guard isOpen else { return }
         let frame = unwrapInboundIn(data)
         if isClosing {
-            // The answer to our goodbye. Clients wait for the connection's end before they say that it has ended.
+            // This is the answer to our close frame. Clients wait for the end of the connection before they report it.
             if frame.opcode == .connectionClose { context.close(promise: nil) }
             return
         }
@@ -152,7 +152,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         case .ping: if isAdmitted { sendControl(.pong, data: frame.unmaskedData) } else { refuseFrame(nil) }
         case .pong: break
         case .connectionClose:
-            // RFC 6455 §5.5.1: what is in it begins with a code.
+            // RFC 6455 §5.5.1: a non-empty payload begins with a two-byte code.
             if frame.unmaskedData.readableBytes == 1 { return close(.protocolError) }
             sendControl(.connectionClose, data: frame.unmaskedData)
             link.closes()
@@ -172,7 +172,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         if event is ChannelShouldQuiesceEvent {
             close(.goingAway)
         } else if event as? ChannelEvent == .inputClosed {
-            // The port allows half-closed connections, for HTTP. A socket whose client will never send again, not even a close frame, is lost.
+            // The port allows half-closed connections for HTTP. A socket whose client cannot even send a close frame is
+            // useless.
             link.closes()
             context.close(promise: nil)
         } else {
@@ -186,8 +187,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         case IncompleteMessage.Problem.noRoom: close(.noRoom)
         case IncompleteMessage.Problem.tooSlow: close(.slowMessage)
         case is NIOWebSocketError, is FrameRules.Broken: close(.protocolError)
-        // What comes behind a frame that could not be taken is thrown away until the peer closes, or its time is over. Closed with something unread,
-        // the connection would be reset, and the peer might never see the reason.
+        // Input after an unacceptable frame is discarded until the peer closes or the close timeout passes. Closing
+        // with unread input would reset the connection, and the peer might not receive the reason.
         case is ByteToMessageDecoderError where isClosing: break
         default:
             link.closes()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 
-/// A socket's end of its channel: where it writes, when something came last, and whether it is over.
+/// A socket's channel contexts, with the time of the last input and the closing state.
 struct SocketLink {
     private(set) var context: ChannelHandlerContext?
-    /// The frame encoder's context: what is written there is on the wire as it is.
+    /// The context of the frame encoder, for writing encoded frames.
     private(set) var rawContext: ChannelHandlerContext?
     private(set) var lastHeard: NIODeadline
-    /// A close frame has been sent, or the peer is gone: nothing may follow it (RFC 6455, 5.5.1).
+    /// True after a close frame has been sent or the peer has disconnected. No frame may follow (RFC 6455 §5.5.1).
     private(set) var isClosing = false
 
     init(openedAt time: NIODeadline) { lastHeard = time }
@@ -17,7 +17,6 @@ struct SocketLink {
         self.rawContext = rawContext
     }
 
-    /// Something came from the peer.
     mutating func heard(at time: NIODeadline) { lastHeard = time }
 
     mutating func closes() { isClosing = true }

@@ -4,18 +4,17 @@ import FanOut
 import NIOCore
 import StrataModel
 
-/// What the sockets of one event loop have in common: their registry, the services, and what has to be done for each of them now and then, a slice of them
-/// each second, without a timer per socket.
+/// The shared state of the sockets of one event loop: their registry, the services, and periodic work. Each second, the
+/// work is done for a part of the sockets, without a timer for each.
 ///
-/// Everything here is touched on the registry's loop only, which is what makes `@unchecked Sendable` true.
+/// All state is accessed on the registry's loop only; `@unchecked Sendable` relies on this.
 final class SocketLoop: @unchecked Sendable {
-    /// Seconds between pings to a socket; a dead peer is noticed by the silence after them.
+    /// The seconds between pings to a socket. A dead peer is detected by the silence that follows.
     static let pingPeriod = 40
-    /// A socket from which nothing came for so long is closed (docs/conformance.md §12.7).
+    /// The time without input after which a socket is closed (docs/conformance.md §12.7).
     static let silence = TimeAmount.seconds(120)
-    /// How often every socket is looked at.
     static let upkeepPeriod = TimeAmount.seconds(1)
-    /// Seconds between looks at whether the sockets' sessions still exist (docs/architecture.md §6: at least every 30).
+    /// The seconds between checks that a socket's session still exists (docs/architecture.md §6: at least every 30).
     static let sessionPeriod = 25
 
     let registry: LoopRegistry
@@ -24,9 +23,9 @@ final class SocketLoop: @unchecked Sendable {
 
     private var upkeepTask: RepeatedTask?
     private var turn = 0
-    /// Sockets whose presence is renewed in this turn.
+    /// The sockets whose presence leases are renewed in this turn.
     private var leases: [Socket] = []
-    /// Sessions that are looked at in this turn.
+    /// The token digests of the sessions checked in this turn.
     private var digests: Set<[UInt8]> = []
 
     init(index: Int, loop: any EventLoop, fanOut: FanOut, services: GatewayServices) {
@@ -34,18 +33,18 @@ final class SocketLoop: @unchecked Sendable {
         registry = LoopRegistry(index: index, loop: loop, fanOut: fanOut, renderer: services.renderer, answers: services.answers, services: services)
     }
 
-    /// Runs `body` on the loop, after everything enqueued before. Callable from anywhere.
+    /// Runs `body` on the loop, after everything enqueued before. Callable from any thread.
     func enqueue(_ body: @escaping @Sendable (SocketLoop) -> Void) {
         loop.execute { body(self) }
     }
 
     func startUpkeep() {
-        // Loops and gateways must not all do it at the same moment.
+        // The random delay spreads the work of loops and gateways over time.
         let initial = TimeAmount.milliseconds(.random(in: 0..<1000))
         upkeepTask = loop.scheduleRepeatedTask(initialDelay: initial, delay: Self.upkeepPeriod) { _ in self.upkeep() }
     }
 
-    /// Callable from anywhere.
+    /// Stops the periodic work. Callable from any thread.
     func stopUpkeep() { enqueue { $0.upkeepTask?.cancel() } }
 
     private func upkeep() {
@@ -55,7 +54,7 @@ final class SocketLoop: @unchecked Sendable {
         check()
     }
 
-    // MARK: What sockets ask for in their turn
+    // MARK: Batches of periodic work
 
     func renewPresence(of socket: Socket) { leases.append(socket) }
     func checkSession(of socket: Socket) { digests.insert(socket.session.tokenDigest) }
@@ -71,7 +70,7 @@ final class SocketLoop: @unchecked Sendable {
         }
     }
 
-    /// The hint that a session has ended may have been lost.
+    /// Checks sessions, because the publication of a session's end may have been lost.
     private func check() {
         guard !digests.isEmpty else { return }
         let asked = digests

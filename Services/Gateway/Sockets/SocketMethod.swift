@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What can be asked for over a socket (docs/conformance.md §12.3), by the name it has there.
+/// A request method of the socket protocol (docs/conformance.md §12.3). The raw value is its name.
 package enum SocketMethod: String, CaseIterable, Sendable {
     case readCounter = "Counter.read"
     case replay = "Event.replay"

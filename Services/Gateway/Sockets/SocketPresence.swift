@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The status that one connection gives its user, and the requests about presence.
+/// The presence status of one connection, and its sequence of presence requests.
 struct SocketPresence {
-    /// Whether the connection's status counts.
+    /// True if the connection's status counts for its user.
     private(set) var isHeld = false
     private(set) var status = "auto"
-    /// The last request about presence: the next one waits for it.
+    /// The task of the last presence request. The next request waits for it.
     var turn: Task<Void, Never>?
 
-    /// The client has chosen a status.
-    /// - Parameter isOpen: false: the connection has ended meanwhile, and its status does not count.
+    /// Records the status chosen by the client.
+    /// - Parameter isOpen: false if the connection has ended meanwhile. Its status then does not count.
     mutating func chosen(_ status: String, isOpen: Bool) {
         self.status = status
         if isOpen { isHeld = true }
     }
 
-    /// The status counts no longer.
-    /// - Returns: false if it did not before.
+    /// Ends the effect of the status.
+    /// - Returns: true if it had an effect before.
     mutating func giveUp() -> Bool {
         defer { isHeld = false }
         return isHeld

@@ -5,20 +5,22 @@ import StrataWire
 
 /// A request of a client that has not been answered yet.
 struct SocketRequest: Sendable {
-    /// Counted per socket; with the socket's id it is the origin of the changes this request causes.
+    /// The number of the request on its socket. Together with the socket's id, it is the origin of the changes that the
+    /// request causes.
     let number: UInt64
     let packet: ClientPacket.Request
-    /// The frame of a request that waits or is being worked on. It is parsed when the request's turn comes.
+    /// The frame of a request that is queued or in progress. It is parsed when the request runs.
     var frame = ByteBuffer()
 
     var bytes: Int { frame.readableBytes }
-    /// The memory that the request takes while it waits.
+    /// The memory held by the request while it is queued.
     var heldBytes: Int { frame.storageCapacity }
 
-    /// The members of the data that are known before it is parsed. A request without data has an object without members, so that what is missing is named.
+    /// The members of the data known before parsing. Missing data is an object without members, so that validation
+    /// reports the missing properties by name.
     var outline: JSONValue { packet.outline.isNull ? .object([]) : packet.outline }
 
-    /// Parses the data; without any it is an object without members.
+    /// Parses the data. Missing data is an object without members.
     func data() throws(Failure) -> JSONValue {
         let data = try ClientPacket.data(in: frame)
         return data.isNull ? .object([]) : data

@@ -7,7 +7,8 @@ import RPC
 import StrataModel
 import StrataWire
 
-/// Decides which `Upgrade: websocket` requests become sockets (docs/conformance.md §12.1). A refused one goes to the REST router, which says why.
+/// Decides which `Upgrade: websocket` requests become sockets (docs/conformance.md §12.1). The REST router answers
+/// refused requests with the reason.
 final class SocketUpgrade: Sendable {
     private struct Accepted {
         let session: Session
@@ -17,7 +18,7 @@ final class SocketUpgrade: Sendable {
     private let services: GatewayServices
     private let loops: [ObjectIdentifier: SocketLoop]
     private let limits: ConnectionLimits
-    /// Between the decision and the upgrade, which NIO makes two steps of.
+    /// The accepted requests between the decision and the upgrade, which are separate steps in NIO.
     private let accepted = ChannelValues<Accepted>()
 
     init(services: GatewayServices, loops: [SocketLoop], limits: ConnectionLimits) {
@@ -26,13 +27,13 @@ final class SocketUpgrade: Sendable {
         self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.loop), $0) })
     }
 
-    /// - Returns: headers of the handshake's answer, or nil to refuse the upgrade.
+    /// Returns the headers of the handshake response, or nil to refuse the upgrade.
     func headers(for head: HTTPRequestHead, on channel: any Channel) -> EventLoopFuture<HTTPHeaders?> {
         let request = SocketHandshake(head)
         guard request.isSocketPath, request.isUpgradable, let version = request.version, let token = request.token else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
-        // What is refused is counted where it goes from here.
+        // A refused request continues to the REST router, which applies the limit again.
         guard services.limiter.admit(address: channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"]) == nil else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
@@ -45,7 +46,8 @@ final class SocketUpgrade: Sendable {
         }
     }
 
-    /// Behind proxies an address is known only now; without them the connection was counted for it when it was accepted.
+    /// Counts a socket for the client address named by a proxy. Without proxies, the connection was already counted
+    /// when it was accepted.
     private func admitsSocket(_ head: HTTPRequestHead, on channel: any Channel) -> Bool {
         guard services.limiter.limits.trustedProxies > 0 else { return true }
         let clients = services.clients
@@ -55,7 +57,8 @@ final class SocketUpgrade: Sendable {
         return true
     }
 
-    /// Puts the socket on the channel, with a decoder that counts what it holds in place of NIO's. On the channel's loop.
+    /// Adds the socket to the channel, and replaces NIO's frame decoder by one that counts its memory. Call it on the
+    /// channel's loop.
     func start(head: HTTPRequestHead, on channel: any Channel) -> EventLoopFuture<Void> {
         let sync = channel.pipeline.syncOperations
         let address = services.limiter.client(channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"])
@@ -71,13 +74,14 @@ final class SocketUpgrade: Sendable {
         guard let accepted = accepted.take(for: channel), let home = loops[ObjectIdentifier(channel.eventLoop)] else {
             throw Failure(.internalServerError, "The connection cannot be upgraded.")
         }
-        // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.
+        // Clients send little and rarely, so the read buffer of a quiet socket should be small. It grows with the
+        // reads.
         try? channel.syncOptions?.setOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
         let socket = Socket(session: accepted.session, version: accepted.version, home: home, address: address)
         try Self.add(socket, to: channel, limits: limits)
     }
 
-    /// Adds a socket behind the handlers that make messages of bytes.
+    /// Adds the socket to the pipeline, behind the handlers that assemble messages from bytes.
     static func add(_ socket: Socket, to channel: any Channel, limits: ConnectionLimits) throws {
         let message = IncompleteMessage(socket.input, time: limits.arrival)
         let sync = channel.pipeline.syncOperations
@@ -88,12 +92,13 @@ final class SocketUpgrade: Sendable {
     }
 }
 
-/// What matters of the request that opens a socket.
+/// The relevant parts of a request that opens a socket.
 struct SocketHandshake: Sendable {
     let isSocketPath: Bool
-    /// As for any request of HTTP/1.1, which alone can be upgraded: ``HTTPExchange`` says what is wrong with another.
+    /// True if the request is valid HTTP/1.1, the only version that can be upgraded. ``HTTPExchange`` refuses invalid
+    /// requests.
     let isUpgradable: Bool
-    /// The first subprotocol of the client's list that is spoken here.
+    /// The first supported subprotocol in the client's list.
     let version: WireVersion?
     let token: SessionToken?
 

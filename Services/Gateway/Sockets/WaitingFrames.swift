@@ -3,12 +3,13 @@ import DequeModule
 import FanOut
 import NIOCore
 
-/// Frames that wait for their channel, which is handed a piece at a time: what a client does not read stays here, where it may be shared with other sockets,
-/// and where none of it is encrypted before its time.
+/// The queue of frames that a socket's channel has not accepted. The channel is given one piece at a time.
+///
+/// Queued frames can share memory with other sockets, and are not encrypted before they are sent.
 struct WaitingFrames {
     private struct Item {
         var buffers: ArraySlice<ByteBuffer>
-        /// The room it takes; texts that are shared have one for all.
+        /// The memory reserved for the frames. Shared texts have one lease for all sockets.
         let lease: AnswerBudget.Lease
         var isBegun = false
     }
@@ -18,13 +19,13 @@ struct WaitingFrames {
 
     var isEmpty: Bool { items.isEmpty }
 
-    /// - Parameter buffers: one or more whole frames, together.
+    /// - Parameter buffers: the buffers of one or more complete frames.
     mutating func append(_ buffers: [ByteBuffer], lease: AnswerBudget.Lease) {
         bytes += buffers.reduce(0) { $0 + $1.readableBytes }
         items.append(Item(buffers: buffers[...], lease: lease))
     }
 
-    /// What goes next. It is a copy, unless it is all there is of a buffer, so that its holder holds nothing else in memory.
+    /// Returns the next piece. It is copied unless it is a whole buffer, so that it does not retain other memory.
     mutating func next(atMost limit: Int) -> ByteBuffer? {
         guard !items.isEmpty else { return nil }
         if items[0].buffers.count == 1, let only = items[0].buffers.first, !items[0].isBegun, only.readableBytes <= limit {
@@ -53,7 +54,7 @@ struct WaitingFrames {
         return piece
     }
 
-    /// Drops what has not been begun: what remains ends with the end of a frame.
+    /// Drops all frames that are not partially sent, so that the output ends at a frame boundary.
     mutating func dropUnbegun() {
         while let last = items.last, !last.isBegun {
             bytes -= last.buffers.reduce(0) { $0 + $1.readableBytes }

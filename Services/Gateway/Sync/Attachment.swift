@@ -3,32 +3,33 @@ package import FanOut
 import FoundationEssentials
 package import StrataModel
 
-/// What a catch-up needs of the socket that it attaches. All of it is called on the loop of the socket's registry.
+/// A socket that a catch-up can attach. All members are called on the loop of the socket's registry.
 package protocol AttachableSocket: RegisteredSocket {
     var registry: LoopRegistry { get }
-    /// Joins a conversation where its reading ended.
-    /// - Returns: false if the loop has seen changes that the reading has not.
+    /// Joins a conversation at the position where its reading ended.
+    /// - Returns: false if the loop has received changes that have not been read.
     func attach(at point: JoinPoint) -> Bool
-    /// The same for the user's own log.
+    /// Joins the user's own log at the position where its reading ended.
+    /// - Returns: false if the loop has received entries that have not been read.
     func attachUser(position: Position, fanOutLast: Position) -> Bool
-    /// The catch-up reads these once more, and attaches them later.
+    /// Announces conversations that the catch-up reads again and attaches later.
     func willAttach(_ conversations: Set<ConversationID>)
-    /// The counts a catch-up changed, told once, when it has ended.
+    /// Sends the counts that a catch-up changed. Called once, at its end.
     func sendSummary(_ summary: ReplayPlan.Summary)
 }
 
-/// The end of a catch-up, in one turn of the socket's loop: the fan-out goes on where the reading ended.
+/// The final step of a catch-up, in one turn of the socket's loop. The fan-out continues where the reading ended.
 package struct Attachment: Sendable {
-    /// What could not be attached, since it has moved on: it has to be read again.
+    /// The logs that could not be attached because they have moved on. They have to be read again.
     package struct Refusal: Sendable {
-        /// The user's own log has moved on, so that nothing could be attached.
+        /// True if the user's own log has moved on, so that nothing could be attached.
         let isUserRefused: Bool
         let conversations: [ConversationID]
         var isEmpty: Bool { conversations.isEmpty && !isUserRefused }
     }
 
     private let joinPoints: [JoinPoint]
-    /// Nil: the user's own log is none of this catch-up's business, or is attached already.
+    /// The position in the user's own log. Nil if the catch-up does not read that log, or if it is attached already.
     private let user: (position: Position, fanOutLast: Position)?
     private let leaveRecords: [(id: ConversationID, record: LeaveRecord)]
     private let summaries: [ConversationID: ReplayPlan.Summary]
@@ -40,10 +41,11 @@ package struct Attachment: Sendable {
         summaries = plan.summaries
     }
 
-    /// On the loop. The user's own log first: whatever it tells from then on waits for the conversation that it concerns.
+    /// Attaches the socket. Must be called on its loop. The user's own log comes first: its entries then wait for the
+    /// conversations that they concern.
     package func perform(on socket: some AttachableSocket) -> Refusal {
         for (id, record) in leaveRecords { socket.membershipChanged(.left(id, record)) }
-        // What the user did meanwhile may concern these conversations.
+        // The new entries of the user's own log may concern these conversations.
         if let user, !socket.attachUser(position: user.position, fanOutLast: user.fanOutLast) {
             return Refusal(isUserRefused: true, conversations: joinPoints.map(\.id))
         }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// Where a user stands in one conversation's log.
+/// The range of one conversation's log that a catch-up has to send to a user.
 package struct BaselineEntry: Sendable {
     package let id: ConversationID
     /// The last change that the user may see.
     package let position: Position
-    /// What lies after this one happened since the time asked for.
+    /// The position to read after. Later changes happened since the requested time.
     package let after: Position
     package let numbers: UserNumbers
     package let messageCount: Int64
     package let isParticipant: Bool
-    /// When the oldest owed change was made.
+    /// The time of the oldest change between ``after`` and ``position``.
     package let oldestAt: Timestamp?
 
     package init(
@@ -27,15 +27,15 @@ package struct BaselineEntry: Sendable {
     }
 }
 
-/// Where a user stands in all of the user's logs.
+/// The ranges of all logs of a user that a catch-up has to send.
 package struct Baseline: Sendable {
     package let entries: [BaselineEntry]
     package let userPosition: Position
     package let userAfter: Position
     package let asOf: Timestamp
-    /// False: the log does not reach back as far as asked.
+    /// False if the log does not reach back to the requested time.
     package let isComplete: Bool
-    /// Of the database that this was read from; empty if it was not asked for, or the service did not say.
+    /// The epoch of the database that answered. Empty if it was not requested, or if the service did not send it.
     package var epoch = ""
 
     package init(
@@ -50,11 +50,11 @@ package struct Baseline: Sendable {
     }
 }
 
-/// From where on a user is owed what is in their logs.
+/// The time from which changes in a user's logs have to be sent.
 package enum BaselineOrigin: Sendable {
-    /// A time that the client named, less the margin.
+    /// The time that the client named, minus ``CatchUpTiming/replayMargin``.
     case replay(since: Timestamp)
-    /// So long ago, by the database's clock, but not before the session was made.
-    /// - orSince: the same as far as the gateway knows it, for a service of an older version.
+    /// An age by the database's clock. The resulting time is at least the session's creation.
+    /// - orSince: the same time as far as the gateway knows it, for a service of an older version.
     case recent(Duration, notBefore: Timestamp, orSince: Timestamp)
 }

@@ -1,91 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// What a catch-up is told, and what it says.
+/// The events and effects of a catch-up.
 extension CatchUp {
-    /// Why, and from where.
+    /// The reason for a catch-up, and the time or positions from which it starts.
     package enum Reason: Sendable {
-        /// A new socket whose client did not ask for a replay: it loaded its lists over REST just before (a margin covers that).
+        /// A new socket whose client did not request a replay. It loaded its lists over REST shortly before; a margin
+        /// covers that time.
         case opened
-        /// `Event.replay`.
+        /// An `Event.replay` request.
         case replay(since: Timestamp)
-        /// The user is in these conversations since after these positions.
+        /// An addition of the user to these conversations, each since a change after the given position.
         case joined([ConversationID: Position])
 
         package var isReplay: Bool { if case .replay = self { true } else { false } }
     }
 
-    /// What has happened.
     package enum Event: Sendable {
-        /// Everything that is published from now on to what ``Effect/listen(_:)`` named will be heard.
+        /// The subscriptions of ``Effect/listen(_:)`` are confirmed. Publications from now on will be received.
         case listening
-        /// - took: how long it took to be answered.
+        /// - took: the time between request and answer.
         case baseline(Baseline, took: Duration)
         case page(LogPage)
         case lookedUp(ViewLookups.Answer)
-        /// The channel has taken all of it.
+        /// The channel has accepted all items.
         case sent
-        /// How far the fan-out is in the conversations that ``Effect/compare(_:user:)`` named, and in the user's own log.
+        /// The fan-out's positions in the conversations of ``Effect/compare(_:user:)``, and in the user's own log.
         case compared([Position], user: Position?)
         case attached(Attachment.Refusal)
         case rested
-        /// A service could not be asked.
+        /// A service call failed.
         case failed(Failure)
     }
 
-    /// What is to be done, in this order; only the last one is answered by an event.
+    /// An action for the driver. Actions are performed in the order given; only the last one is answered by an event.
     package enum Effect: Sendable {
-        /// Keep these conversations subscribed until the end, and wait until everything published to them and to the user will be heard. Then ``Event/listening``.
+        /// Keeps these conversations subscribed until the end, and waits until the subscriptions to them and to the
+        /// user's channel are confirmed. Answered by ``Event/listening``.
         case listen([ConversationID])
-        /// Ask where the user stands, since this time or, without one, since the socket opened, and so much earlier. Then ``Event/baseline(_:took:)``.
+        /// Requests the baseline since this time, or else since the socket opened. The margin is subtracted. Answered
+        /// by ``Event/baseline(_:took:)``.
         case askBaseline(since: Timestamp?, margin: Duration)
-        /// The database showed this time and this epoch a moment ago.
+        /// Passes on the time and the epoch that the database showed a moment ago.
         case learn(Timestamp, epoch: String)
-        /// Read a page of these logs after these positions, with about so many entries. Then ``Event/page(_:)``.
+        /// Reads a page of about `limit` entries from these logs, after these positions. Answered by
+        /// ``Event/page(_:)``.
         case read([ConversationID: Position], userAfter: Position?, limit: Int)
-        /// Then ``Event/lookedUp(_:)``.
+        /// Looks up conversations. Answered by ``Event/lookedUp(_:)``.
         case lookUp(ViewLookups.Request)
-        /// Send these as the channel takes them, stamped no later than `owedSince`. Then ``Event/sent``.
+        /// Sends these items as the channel accepts them, stamped no later than `owedSince`. Answered by
+        /// ``Event/sent``.
         case send([ReplayItem], owedSince: Timestamp?)
-        /// Tell the fan-out where the reading ended, and ask how far it is. Then ``Event/compared(_:user:)``.
+        /// Reports the end positions of the reading to the fan-out and requests its positions. Answered by
+        /// ``Event/compared(_:user:)``.
         case compare([(id: ConversationID, position: Position)], user: Position?)
-        /// On the socket's loop. Then ``Event/attached(_:)``.
+        /// Attaches the socket on its loop. Answered by ``Event/attached(_:)``.
         case attach(Attachment)
-        /// Tell the fan-out that the log may not be the log that it was.
+        /// Tells the fan-out that the database history may have changed.
         case doubt
-        /// Then ``Event/rested``.
+        /// Pauses. Answered by ``Event/rested``.
         case rest(Rest)
-        /// Keep nothing subscribed any more. No event follows.
+        /// Ends the subscriptions of this catch-up. No event follows.
         case end(End)
     }
 
-    /// Why a catch-up pauses.
+    /// The reason for a pause.
     package enum Rest: Sendable {
-        /// A service could not be asked, and the client would not ask once more.
+        /// A service call failed, and the client would not repeat its request.
         case untilServiceReturns(Failure)
-        /// The fan-out was handed changes that the log does not hold.
+        /// The fan-out received changes that the log does not contain.
         case inDoubt
     }
 
-    /// How a catch-up ended.
     package enum End: Sendable {
         /// The socket is attached to the fan-out.
         case present(Outcome)
-        /// A service could not be asked; the socket is attached to nothing new.
+        /// A service call failed. The socket is attached to nothing new.
         case failed(Failure)
-        /// More is owed than one catch-up brings. A client that comes back and replays goes on where this one ended.
+        /// The remaining changes exceed one catch-up. A client that reconnects and replays continues where this one
+        /// ended.
         case tooMuch
     }
 
-    /// What a catch-up that reached the present came to.
+    /// The result of a catch-up that reached the present.
     package struct Outcome: Sendable {
-        /// The log reached back as far as was asked for.
+        /// True if the log reaches back to the requested time.
         package var isComplete = true
-        /// Of the database that was read; empty where it was not asked for, or the service did not say.
+        /// The epoch of the database that was read. Empty if it was not requested, or if the service did not send it.
         package var epoch = ""
-        /// Up to then all logs have been read, by the database's clock; nil for logs that were joined.
+        /// The time up to which all logs have been read, by the database's clock. Nil for a catch-up that joined
+        /// conversations.
         package var asOf: Timestamp?
-        /// Conversations that could not be shown, and up to where their logs were read.
+        /// Conversations that could not be sent, with the positions up to which their logs were read.
         package var setAside: [ConversationID: Position] = [:]
     }
 }

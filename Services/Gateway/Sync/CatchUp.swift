@@ -2,25 +2,29 @@
 import FanOut
 package import StrataModel
 
-/// Brings one socket from the past to the present. It reads from the logs what the socket is owed, sends it, and attaches the socket to the fan-out
-/// at exactly the positions where the reading ended, so that nothing is lost and nothing doubled in between (docs/architecture.md §6).
+/// Brings one socket from the past to the present. A catch-up reads the changes that the socket has not been sent,
+/// sends them, and attaches the socket to the fan-out. It attaches at exactly the positions where the reading ended, so
+/// that no change is lost or sent twice (docs/architecture.md §6).
 ///
-/// A value without a loop, a socket or a service: events go in, what is to be done comes out. Of what comes out at one time only the last thing is answered by
-/// an event, so that one step follows the other. ``CatchUpDriver`` does what it says; the simulation (Tests/SimulationTests) does it in virtual time.
+/// A catch-up is a value without an event loop, a socket or a service. It consumes events and returns effects. Of the
+/// effects returned together, only the last one is answered by an event, so the steps are sequential. ``CatchUpDriver``
+/// performs the effects; the simulation (Tests/SimulationTests) performs them in virtual time.
 ///
-/// The reading is pulled as the socket drains: it never runs into the bound of outgoing bytes, and live changes are not queued beside it. What is
-/// read is bounded in bytes, a page of the logs as well as the conversations that it makes necessary to show. A conversation that cannot be shown
-/// does not hold up the others: the catch-up goes on without it, and the socket looks at it again later.
+/// The socket's draining drives the reading. So a catch-up never reaches the limit of outgoing bytes, and live changes
+/// are not queued beside it. The bytes read are bounded, for pages of the logs as well as for the conversations that
+/// have to be sent in full. A conversation that cannot be sent does not delay the others: the catch-up continues
+/// without it, and the socket retries it later.
 package struct CatchUp: Sendable {
-    /// What the next event answers.
+    /// The effect whose answer is expected.
     private enum State {
-        /// The user's own channel tells of conversations that they are added to after the baseline has been read.
+        /// Subscribing to the user's own channel, which announces conversations that the user is added to after the
+        /// baseline has been read.
         case hearingUser
         case asking(isRepeated: Bool)
-        /// The conversations that the plan began with, or those that the user was added to since.
+        /// Subscribing to the plan's initial conversations, or to those that the user was added to since.
         case joining([ConversationID], isFirst: Bool)
         case reading
-        /// What was read so far is being sent, so that what it takes to look the next conversation up comes in place of it.
+        /// Sending the items read so far, so that the memory for the next look-up replaces theirs.
         case makingRoom
         case lookingUp(ConversationID)
         case sending
@@ -30,21 +34,26 @@ package struct CatchUp: Sendable {
         case ended
     }
 
-    /// What a step still has to work off.
+    /// A unit of work within a step.
     private enum Piece {
         case entry(LogPage.Entry)
-        /// Nothing in the log shows it, since all that is told of it lies before a deletion from the user's devices; but it is on the user's list again.
+        /// A conversation that is on the user's list although no entry of the log shows it: all entries precede a
+        /// deletion from the user's devices.
         case show(ConversationID)
     }
 
-    /// How many changes one read brings at least, if so many are owed and they are not too long. A read looks into all logs that are read together, so that it
-    /// brings as many changes as there are logs: 10,000 messages in 1,000 conversations are 10 reads, and not 80.
+    /// The minimum number of changes that one read requests. A read accesses all logs that are read together, so it
+    /// requests at least as many changes as there are logs. 10,000 messages in 1,000 conversations take 10 reads
+    /// instead of 80.
     static let pageSize = 128
-    /// Reads without reaching the present before the catch-up ends with ``End/tooMuch``; each brings a page.
+    /// The number of reads, one page each, after which a catch-up that has not reached the present ends with
+    /// ``End/tooMuch``.
     package static let maximumReads = 10_000
-    /// Looks at conversations that were on the user's list a moment ago and are not to be seen, before one is given up.
+    /// The number of look-ups of conversations that were just on the user's list and are not visible, after which such
+    /// a conversation is given up.
     static let maximumVainLooks = 100
-    /// Reads, one after the other, that showed nothing where something is owed, before the fan-out is told.
+    /// The maximum number of consecutive reads without entries while the fan-out reports changes. Beyond it, the
+    /// fan-out is notified.
     static let maximumVainReads = 3
 
     private let reason: Reason
@@ -52,25 +61,26 @@ package struct CatchUp: Sendable {
     private let width: Int
     private var state = State.hearingUser
     private var plan: ReplayPlan
-    /// Where to go on if a service cannot be asked: all before has been sent, and nothing after.
+    /// The plan to resume from if a service call fails: everything before it has been sent, and nothing after it.
     private var checkpoint: ReplayPlan
     private var outcome = Outcome()
-    /// Conversations that stay subscribed meanwhile, as often as they are named.
+    /// Conversations that stay subscribed during the catch-up. A conversation can occur more than once; each occurrence
+    /// counts.
     package private(set) var joined: [ConversationID] = []
     private var step = StepInHand()
     private var patience = Patience()
 
     private struct StepInHand {
-        /// Nil: no page, but conversations that are to be shown.
+        /// The page that is worked on; nil if the step sends conversations that no entry shows.
         var page: LogPage?
         var pieces: ArraySlice<Piece> = []
-        /// The conversations that these will need.
+        /// The conversations that the pieces need.
         var views = ViewLookups(of: [])
-        /// Read, and not sent yet.
+        /// Items that were read and have not been sent.
         var items: [ReplayItem] = []
     }
 
-    /// What was in vain so far.
+    /// Counters of steps and unsuccessful attempts.
     private struct Patience {
         var steps = 0
         var vainLooks = 0
@@ -78,9 +88,9 @@ package struct CatchUp: Sendable {
     }
 
     /// - Parameters:
-    ///   - user: whose socket it is.
-    ///   - beginning: from when on the socket's client is told what it did not ask for.
-    ///   - width: logs that are read together, at least one.
+    ///   - user: the socket's user.
+    ///   - beginning: the time from which changes are sent that the client did not request.
+    ///   - width: the number of logs that are read together, at least one.
     package init(_ reason: Reason, for user: UserID, beginning: Timestamp, width: Int = ReplayPlan.width) {
         self.reason = reason
         self.user = user
@@ -120,12 +130,12 @@ package struct CatchUp: Sendable {
             return plan.isEverythingRead ? attach() : stepEnded()
         case (.attaching, .attached(let refusal)): return attached(refusal)
         case (.resting(let isInDoubt), .rested): return isInDoubt ? stepEnded() : nextStep()
-        // An answer to what was not asked.
+        // A response that matches no pending request.
         default: return end(.failed(.unavailable))
         }
     }
 
-    // MARK: The beginning
+    // MARK: Baseline
 
     private mutating func ask(isRepeated: Bool) -> Effect {
         state = .asking(isRepeated: isRepeated)
@@ -136,7 +146,8 @@ package struct CatchUp: Sendable {
         }
     }
 
-    /// The age that is asked for counts from the moment at which the database reads. If that was much later than it was asked, it is asked again, with a margin.
+    /// Handles the baseline. The requested age counts from the moment of the database's read. If the answer took long,
+    /// that moment may be late, so the baseline is requested again with a margin.
     private mutating func baselineCame(_ baseline: Baseline, took: Duration, isRepeated: Bool) -> [Effect] {
         if case .opened = reason, !isRepeated, took > CatchUpTiming.promptBaseline { return [ask(isRepeated: true)] }
         plan = ReplayPlan(baseline, width: width)
@@ -152,7 +163,8 @@ package struct CatchUp: Sendable {
 
     // MARK: Steps
 
-    /// Should the step fail, what has been sent of it is what lies before the checkpoint.
+    /// Starts the next step. If the step fails, the catch-up resumes from the checkpoint, before which everything has
+    /// been sent.
     private mutating func nextStep() -> [Effect] {
         guard patience.steps < Self.maximumReads else { return end(.tooMuch) }
         keepCheckpoint()
@@ -164,14 +176,15 @@ package struct CatchUp: Sendable {
         case .show(let unshown):
             step = StepInHand(pieces: unshown.map { .show($0) }[...], views: ViewLookups(of: unshown))
             return workOn()
-        // Conversations that the fan-out is ahead in, or that it follows only from now on, are read again.
+        // Conversations in which the fan-out is ahead, or that it follows only from now on, are read again.
         case .compare(let positions, let userPosition):
             state = .comparing(positions)
             return [.compare(positions, user: userPosition)]
         }
     }
 
-    /// A replay that fails does not go on. Without a second reference to the plan, a step costs as much as its page and not as all conversations.
+    /// Copies the plan to the checkpoint, except for a replay, which does not resume after a failure. Without a second
+    /// reference to the plan, a step costs as much as its page instead of as all conversations.
     private mutating func keepCheckpoint() { if !reason.isReplay { checkpoint = plan } }
 
     private mutating func stepEnded() -> [Effect] {
@@ -179,7 +192,8 @@ package struct CatchUp: Sendable {
         return nextStep()
     }
 
-    /// A client that asked for a replay asks again; of any other catch-up the client knows nothing.
+    /// Ends a replay, because its client asks again. Any other catch-up, which the client does not know of, rests and
+    /// resumes from the checkpoint.
     private mutating func failed(_ failure: Failure) -> [Effect] {
         switch state {
         case .hearingUser, .asking, .ended: return end(.failed(failure))
@@ -197,7 +211,7 @@ package struct CatchUp: Sendable {
         return [.end(end)]
     }
 
-    // MARK: What was read
+    // MARK: Pages
 
     private mutating func pageCame(_ page: LogPage) -> [Effect] {
         plan.releaseWhatIsNamed(in: page)
@@ -236,8 +250,8 @@ package struct CatchUp: Sendable {
         return .send(items, owedSince: owedSince)
     }
 
-    /// The latest time that packets may show while something is held back. A replay from the time that the client named brings the margin before it again, so
-    /// packets need not show earlier times.
+    /// The latest time that packets may show while conversations are deferred. A replay from the client's time repeats
+    /// the margin before it, so packets need not show earlier times.
     private var owedSince: Timestamp? {
         guard case .replay(let since) = reason else { return plan.heldSince }
         return plan.heldSince.map { max($0, since.advanced(by: CatchUpTiming.replayMargin)) }
@@ -247,7 +261,8 @@ package struct CatchUp: Sendable {
         guard let page = step.page else { return stepEnded() }
         step = StepInHand()
         plan.finish(page)
-        // The fan-out was handed changes that the log does not hold: it is not the log that it was, unless what is read next shows them after all.
+        // The fan-out received changes that the log does not contain. The history may have changed, unless the next
+        // reads find them.
         patience.vainReads = page.reachesHeads && page.entries.isEmpty ? patience.vainReads + 1 : 0
         guard patience.vainReads > Self.maximumVainReads else { return stepEnded() }
         state = .resting(isInDoubt: true)
@@ -256,7 +271,7 @@ package struct CatchUp: Sendable {
 
     // MARK: Looking up
 
-    /// - Returns: what to ask first; nil: all that was known, and has been worked in.
+    /// - Returns: the effect that requests the look-up; nil if the result was known and has been applied.
     private mutating func lookUp(_ id: ConversationID, for piece: Piece) -> Effect? {
         switch step.views.next(for: id) {
         case .ask(let request):
@@ -293,9 +308,10 @@ package struct CatchUp: Sendable {
         return workOn()
     }
 
-    // MARK: What is told
+    // MARK: Items to send
 
-    /// - Returns: the conversation that has to be looked up before this is worked off; nil: it has been.
+    /// Begins a piece.
+    /// - Returns: the conversation that must be looked up first; nil if the piece is done.
     private mutating func begin(_ piece: Piece) -> ConversationID? {
         switch piece {
         case .show(let id): return id
@@ -345,7 +361,7 @@ package struct CatchUp: Sendable {
                 plan.shown(view)
                 plan.owe([id])
             case .unseen:
-                // Something has just happened to it: the log tells what.
+                // The conversation has just changed. Its log contains the change.
                 patience.vainLooks += 1
                 if patience.vainLooks < Self.maximumVainLooks { plan.owe([id]) } else { plan.hidden(id) }
             case .unshowable: plan.setAside(id)
@@ -353,13 +369,14 @@ package struct CatchUp: Sendable {
         }
     }
 
-    /// A conversation that is new to this client is shown as it is now; what lies between and is contained in that is not sent again.
+    /// Sends a conversation that is new to the client in its current state. Changes contained in that state are not
+    /// sent again.
     private mutating func show(_ look: ViewLookups.Look, because change: Change) {
         switch look {
         case .view(let view):
             plan.shown(view)
             step.items.append(.conversation(view, change))
-        // Deleted, or taken from the user, since: that is further on in the log.
+        // The conversation was deleted or the user was removed since. The log contains that change further on.
         case .unseen: break
         case .unshowable: plan.setAside(change.conversationID)
         }
@@ -367,8 +384,8 @@ package struct CatchUp: Sendable {
         plan.advance(change.conversationID, to: change.position)
     }
 
-    /// What the user had deleted from their devices has come back since. The client keeps the conversation and removes the messages, but what else changed
-    /// before the deletion is not told any more: so the conversation is shown as it is now.
+    /// Sends a conversation in its current state if it has come back after the user deleted it from their devices. The
+    /// client keeps the conversation and removes its messages, but other changes before the deletion are not sent.
     private mutating func showAgain(_ look: ViewLookups.Look, after change: UserChange) {
         guard case .view(let view) = look else { return }
         plan.shown(view)
@@ -377,7 +394,7 @@ package struct CatchUp: Sendable {
         step.items.append(.userChange(shown))
     }
 
-    // MARK: The end
+    // MARK: Attaching
 
     private mutating func attach() -> [Effect] {
         state = .attaching

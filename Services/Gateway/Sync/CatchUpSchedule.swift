@@ -3,58 +3,56 @@ package import FanOut
 package import NIOCore
 package import StrataModel
 
-/// When a socket catches up, and one catch-up after the other.
+/// A schedule that decides when a socket catches up, so that its catch-ups run sequentially.
 ///
-/// A value without a loop: the socket says what has happened, and does what it is told (``Action``).
+/// A value without an event loop. The socket reports events and performs the returned ``Action``s.
 package struct CatchUpSchedule: Sendable {
-    /// Where the socket is in its life.
+    /// A phase in the life of a socket.
     package enum Phase: Sendable {
-        /// Open, but the client has not asked for anything yet: it is sent nothing, for a moment.
+        /// The socket is open, and its client has not requested anything. It is sent nothing, for
+        /// ``CatchUpTiming/listenAfter`` at most.
         case waiting
-        /// Its first catch-up, or a replay, is running.
         case catchingUp
-        /// Attached to the fan-out.
+        /// The socket is attached to the fan-out.
         case live
         case closed
     }
 
-    /// What the socket is to do, in this order.
+    /// An action of the socket. Actions are performed in the order given.
     package enum Action: Sendable {
         case limit(Limit)
-        /// The catch-up that runs counts no longer.
         case cancel
-        /// The socket leaves all conversations: it is told nothing until its reading has caught up.
+        /// Removes the socket from all conversations. It is sent no live changes until it has caught up.
         case leaveConversations
-        /// Run it. When it has ended, and this attempt still counts, call ``willEnd(_:)`` and ``ended(_:at:isIn:)``.
+        /// Runs the catch-up. If this attempt is still current at its end, the socket calls ``willEnd(_:)`` and
+        /// ``ended(_:at:isIn:)``.
         case run(CatchUp, attempt: Int)
-        /// The replay that the client asked for has come to its end.
         case answerReplay(Result<CatchUp.Outcome, Failure>)
-        /// What the client said meanwhile can be said now.
+        /// Sends the typing signals that were deferred during the catch-up.
         case sayHeldTyping
-        /// So many conversations more, this one among them, cannot be shown.
+        /// Reports the number of additional conversations that cannot be sent, with one example.
         case leftOut(Int, example: ConversationID)
-        /// Wait for about so long, and call ``retrySetAside(at:isIn:)``.
+        /// Waits for about this time, then calls ``retrySetAside(at:isIn:)``.
         case retryLater(after: TimeAmount)
-        /// Wait for ``CatchUpTiming/servicePause``, and call ``retry(at:isIn:)`` if this attempt still counts.
+        /// Waits for ``CatchUpTiming/servicePause``, then calls ``retry(at:isIn:)`` if this attempt is still current.
         case retry(after: Int)
-        /// Wait for ``CatchUpTiming/replayPatience``, and close the socket if this attempt still counts.
+        /// Waits for ``CatchUpTiming/replayPatience``, then closes the socket if this attempt is still current.
         case closeUnlessReplayed(after: Int)
-        /// The client is to come back, and to replay.
+        /// Closes the socket with a code that tells the client to reconnect and replay.
         case closeBehind
     }
 
-    /// What packets may show from now on (docs/architecture.md §6, The time on packets).
+    /// A limit on the times that packets may show (docs/architecture.md §6, The time on packets).
     package enum Limit: Sendable {
-        /// A catch-up begins that the client did not ask for.
+        /// A catch-up begins that the client did not request.
         case openingBegins(at: Timestamp)
         case replayBegins(at: Timestamp)
-        /// Something is owed since then, beside what a catch-up owes that runs already.
+        /// Changes since this time are pending, in addition to those of the running catch-up.
         case owes(since: Timestamp)
-        /// A catch-up has reached the present.
         case caughtUp(asOf: Timestamp?, isReplay: Bool)
     }
 
-    /// What the socket knows of the time.
+    /// The current time as known to the socket.
     package struct Moment: Sendable {
         let now: NIODeadline
         /// The database's clock, if the fan-out knows it.
@@ -68,11 +66,11 @@ package struct CatchUpSchedule: Sendable {
         }
     }
 
-    /// What is known of the session, by the database's clock.
+    /// Facts about the session, by the database's clock.
     package struct Session: Sendable {
         let user: UserID
         let createdAt: Timestamp
-        /// A replay from then on brings all that happened since the session was made, or all that the log holds.
+        /// The time from which a replay brings all changes since the session was made, or all that the log holds.
         let replayableSince: Timestamp
 
         package init(of user: UserID, createdAt: Timestamp, replayableSince: Timestamp) {
@@ -83,20 +81,19 @@ package struct CatchUpSchedule: Sendable {
     }
 
     private let session: Session
-    /// When the socket opened, by the clock that never jumps.
+    /// The time of the socket's opening, by the monotonic clock.
     private let since: NIODeadline
-    /// Logs that a catch-up reads together.
     private let width: Int
     package private(set) var phase = Phase.waiting
-    /// What is known of conversations the user has come to or left.
+    /// The conversations that the user has come to or left.
     package var membership = Membership()
-    /// What the database's clock showed somewhat before the socket opened; nil until it was read.
+    /// The database's time shortly before the socket opened; nil until it has been read.
     private var knownBeginning: Timestamp?
-    /// Tells a catch-up that was replaced from the one that counts.
+    /// The number of the current catch-up. It distinguishes this catch-up from one that it replaced.
     package private(set) var attempt = 0
-    /// Why the one runs that counts; nil: none runs.
+    /// The reason for the current catch-up; nil if none is running.
     private var running: CatchUp.Reason?
-    /// Conversations that could not be shown will be looked at again.
+    /// True if a retry of conversations that could not be sent is scheduled.
     package private(set) var willLookAgain = false
 
     package init(_ session: Session, since: NIODeadline, width: Int = ReplayPlan.width) {
@@ -110,43 +107,44 @@ package struct CatchUpSchedule: Sendable {
 
     // MARK: Times
 
-    /// From where on a client is told what it did not ask for, as far as is known: until the database has said what its clock showed when the socket opened,
-    /// a time that is early enough. The lists of a session cannot have been loaded before it was made.
+    /// Returns the time from which a client is sent changes that it did not request, as far as it is known. Until the
+    /// database has reported its time at the socket's opening, the result is a time that is early enough. It is no
+    /// earlier than the session's creation, because the session's lists cannot have been loaded before.
     package func beginning(at moment: Moment) -> Timestamp {
         if let knownBeginning { return knownBeginning }
         guard let clock = moment.clock else { return session.replayableSince }
         return DatabaseClock.beginning(opened: since.elapsed(until: moment.now), before: clock.now(at: moment.now), session: session.createdAt)
     }
 
-    /// The database was read when its clock showed this time, a moment ago.
+    /// Records that the database's clock showed this time a moment ago.
     package mutating func learn(databaseTime time: Timestamp, at now: NIODeadline) {
         guard knownBeginning == nil, time.microseconds > 0 else { return }
         knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: now), before: time, session: session.createdAt)
     }
 
-    /// From where on a baseline is to be read (``CatchUp/Effect/askBaseline(since:margin:)``).
+    /// Returns the origin of a baseline (``CatchUp/Effect/askBaseline(since:margin:)``).
     package func origin(since time: Timestamp?, margin: Duration, at moment: Moment) -> BaselineOrigin {
         if let time { return .replay(since: time) }
         return .recent(
             since.elapsed(until: moment.now) + CatchUpTiming.openingMargin + margin, notBefore: session.createdAt, orSince: beginning(at: moment))
     }
 
-    /// The latest time that the client may replay from.
+    /// Returns the latest time that the client may replay from.
     private func lastShown(at moment: Moment) -> Timestamp { max(moment.lastStamp, beginning(at: moment)) }
 
-    // MARK: What the client does
+    // MARK: Requests of the client
 
-    /// The client asked for something. If that is not a replay, its first catch-up starts now.
+    /// Handles the client's first request. Unless it is a replay, the first catch-up starts now.
     package mutating func clientSpoke(isReplay: Bool, at moment: Moment) -> [Action] {
         guard case .waiting = phase else { return [] }
         phase = .catchingUp
         return isReplay ? [] : begin(.opened, at: moment)
     }
 
-    /// The client has not asked for anything: from now on it is told what happens all the same.
+    /// Starts sending changes to a client that has not requested anything.
     package mutating func clientListens(at moment: Moment) -> [Action] { clientSpoke(isReplay: false, at: moment) }
 
-    /// `Event.replay`: starts anew from there, whatever was going on.
+    /// Handles `Event.replay`: starts anew from the given time, regardless of the current phase.
     package mutating func replay(from time: Timestamp, at moment: Moment) -> [Action] {
         membership.startedAnew()
         phase = .catchingUp
@@ -154,8 +152,8 @@ package struct CatchUpSchedule: Sendable {
             + begin(.replay(since: time.advanced(by: .zero - CatchUpTiming.replayMargin)), at: moment)
     }
 
-    /// A replay that the client asked for cannot be understood. What was asked for before is still owed: only where that is nothing does the socket begin at its
-    /// opening.
+    /// Handles a replay request that cannot be understood. An earlier catch-up or replay remains pending. If there was
+    /// none, the socket catches up from its opening.
     package mutating func replayRefused(at moment: Moment) -> [Action] {
         guard attempt == 0, case .catchingUp = phase else { return [] }
         return begin(.opened, at: moment)
@@ -167,23 +165,24 @@ package struct CatchUpSchedule: Sendable {
         willLookAgain = false
     }
 
-    // MARK: Conversations that the user comes to
+    // MARK: Conversations that the user is added to
 
-    /// The user is in these conversations since after these positions; they are new to this socket.
+    /// Joins conversations that are new to this socket. The user participates since a change after the given position.
     package mutating func join(_ conversations: [ConversationID: Position], at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
         let shown = lastShown(at: moment)
         for (id, position) in conversations { membership.join(id, after: position, shown: shown) }
         return startLateJoins(at: moment, isIn: isIn)
     }
 
-    /// The user takes part in a conversation since `position`. Told once or several times, by whatever way it became known.
+    /// Records that the user participates in a conversation since `position`. The same addition can be reported several
+    /// times, by different sources.
     /// - Parameters:
-    ///   - known: how far the loop was handed the conversation, if the socket is in it.
-    ///   - isIn: whether the socket is told what happens in a conversation.
+    ///   - known: the position up to which the loop received the conversation, if the socket is in it.
+    ///   - isIn: returns true if the socket is sent the changes of a conversation.
     package mutating func added(
         to id: ConversationID, since position: Position, known: Position?, at moment: Moment, isIn: (ConversationID) -> Bool
     ) -> [Action] {
-        // The first catch-up, which has not begun, will find it.
+        // The first catch-up has not begun and will find the conversation.
         switch phase {
         case .waiting, .closed: return []
         case .catchingUp, .live: break
@@ -192,10 +191,11 @@ package struct CatchUpSchedule: Sendable {
         return startLateJoins(at: moment, isIn: isIn)
     }
 
-    /// Joins what became known while another catch-up ran.
+    /// Joins the conversations that became known during another catch-up.
     package mutating func startLateJoins(at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
         guard running == nil, case .live = phase else { return [] }
-        // What they bring is owed since they became known, which may have been long before another catch-up let them begin.
+        // Changes of these conversations are pending since they became known, possibly long before the other catch-up
+        // ended.
         let shown = lastShown(at: moment)
         let owedSince = min(membership.waitingSince ?? shown, shown)
         let ready = membership.takeReady(isIn: isIn)
@@ -203,7 +203,7 @@ package struct CatchUpSchedule: Sendable {
         return [.limit(.owes(since: owedSince))] + begin(.joined(ready), at: moment)
     }
 
-    // MARK: One catch-up after the other
+    // MARK: Sequence of catch-ups
 
     private mutating func begin(_ reason: CatchUp.Reason, at moment: Moment) -> [Action] {
         attempt += 1
@@ -213,14 +213,15 @@ package struct CatchUpSchedule: Sendable {
         return if case .opened = reason { [.limit(.openingBegins(at: beginning)), run] } else { [run] }
     }
 
-    /// The catch-up that counts has ended. Entries of the user's own log that waited for it are to be told now, and then ``ended(_:at:isIn:)`` says what else:
-    /// conversations that these entries bring back are joined by the next catch-up, and what they owe limits the times that packets may show.
+    /// Handles the end of the current catch-up. The socket then sends the entries of the user's own log that waited for
+    /// it, and calls ``ended(_:at:isIn:)``. Conversations that these entries bring back are joined by the next
+    /// catch-up, and their pending changes limit the times on packets.
     package mutating func willEnd(_ end: CatchUp.End) {
         membership.pending = []
         if case .failed = end, case .joined(let conversations)? = running { membership.putBack(conversations) }
     }
 
-    /// The catch-up that counts has ended, and everything that waited for it has been told.
+    /// Handles the end of the current catch-up, after all entries that waited for it have been sent.
     package mutating func ended(_ end: CatchUp.End, at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
         guard let reason = running else { return [] }
         running = nil
@@ -234,22 +235,25 @@ package struct CatchUpSchedule: Sendable {
         case (.present(let outcome), _):
             phase = .live
             var actions = [Action.limit(.caughtUp(asOf: outcome.asOf, isReplay: reason.isReplay))] + setAside(outcome.setAside)
-            // Before anything else is said: what waited behind this one is still owed, and limits the time that the answer may carry.
+            // Start these before the answer is sent: their pending changes limit the time that the answer may carry.
             actions += startLateJoins(at: moment, isIn: isIn)
             if reason.isReplay { actions.append(.answerReplay(.success(outcome))) }
             return actions + [.sayHeldTyping]
-        // The client asks again, with pauses of its own. Until then nothing live comes (docs/protocol.md, Coming back), not even in conversations that
-        // were attached before the failure. A socket that is told nothing must not stay open for long.
+        // The client repeats its request, with pauses of its own. Until then nothing live is sent (docs/protocol.md,
+        // Coming back), not even in conversations that were attached before the failure.
+        // A socket that is sent nothing must not stay open for long.
         case (.failed(let failure), .replay):
             return [.leaveConversations, .answerReplay(.failure(failure)), .closeUnlessReplayed(after: attempt)]
         case (.failed, .opened), (.failed, .joined): return [.retry(after: attempt)]
-        // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
+        // Starting anew would send the same again. The packets that were sent moved the time from which the client will
+        // replay.
         case (.tooMuch, _):
             return [.answerReplay(.failure(Failure(.requestTimeout, "There are more changes than can be replayed at once."))), .closeBehind]
         }
     }
 
-    /// These could not be shown. They are looked at again, ever less often: what made it so may be over.
+    /// Records conversations that could not be sent. They are retried at increasing intervals, because the cause may be
+    /// temporary.
     private mutating func setAside(_ conversations: [ConversationID: Position]) -> [Action] {
         guard !conversations.isEmpty else { return [] }
         let new = membership.setAside(conversations)
@@ -261,14 +265,15 @@ package struct CatchUpSchedule: Sendable {
         return actions + [.retryLater(after: pause)]
     }
 
-    /// The time has come to look at what was set aside.
+    /// Retries the conversations that could not be sent.
     package mutating func retrySetAside(at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
         willLookAgain = false
         return join(membership.takeSetAside(), at: moment, isIn: isIn)
     }
 
-    /// A service was away: what is owed is still owed. Not if the client has asked for a replay meanwhile, even one that failed: it is owed more then, and
-    /// nothing may carry a later time than it allows.
+    /// Retries after a failed service call, because the changes are still pending. Does nothing if the client has
+    /// requested a replay meanwhile, even one that failed: more changes are pending then, and packets may carry no
+    /// later time than it allows.
     package mutating func retry(at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
         guard running == nil else { return [] }
         switch phase {

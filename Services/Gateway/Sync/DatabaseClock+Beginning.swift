@@ -3,8 +3,9 @@ package import FanOut
 package import StrataModel
 
 extension DatabaseClock {
-    /// From when on a socket is told what its client did not ask for: some time before it opened, but not before its session was made. A session that was made
-    /// at a time that has not come yet was made before the clock was set back.
+    /// Returns the time from which a socket is sent changes that its client did not request:
+    /// ``CatchUpTiming/openingMargin`` before it opened, but not before its session was made. A session with a time in
+    /// the future was made before the clock was set back, so its time is ignored.
     package static func beginning(opened: Duration, before now: Timestamp, session: Timestamp) -> Timestamp {
         let begin = now.advanced(by: .zero - opened - CatchUpTiming.openingMargin)
         return session <= now.advanced(by: CatchUpTiming.replayMargin) ? min(max(begin, session), now) : begin

@@ -8,7 +8,7 @@ package struct LogPage: Sendable {
         case userChange(UserChange)
         case skipped(ConversationID, Position)
 
-        /// When it was made; nil of one that is not told.
+        /// The time of the entry; nil for a skipped entry, which is not sent.
         var createdAt: Timestamp? {
             switch self {
             case .change(let change): change.createdAt
@@ -21,7 +21,7 @@ package struct LogPage: Sendable {
         let numbers: UserNumbers
         let messageCount: Int64
         let isParticipant: Bool
-        /// The user sees it: they have not deleted it from their devices, or it has come back since.
+        /// True unless the user has deleted the conversation from their devices and it has not come back since.
         let isListed: Bool
 
         package init(numbers: UserNumbers, messageCount: Int64, isParticipant: Bool, isListed: Bool) {

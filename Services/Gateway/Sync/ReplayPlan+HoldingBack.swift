@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Which conversations a page of the logs tells later.
+/// Deferring conversations of a page.
 ///
-/// Strangers can add a user to any number of conversations, with large metadata trees. A client knows nothing of them before it is shown them whole, so they are
-/// told behind the conversations that it knows. The order within a conversation stays.
+/// Strangers can add a user to any number of conversations with large metadata trees. A client does not know such a
+/// conversation until it is sent in full. So it is sent after the conversations that the client knows. The order within
+/// a conversation is kept.
 extension ReplayPlan {
-    /// Ends the holding back if an entry of the user's own log says what the user did in a conversation that is held back: the client has to be shown it first.
+    /// Releases all deferred conversations if the user's own log has an entry about one of them. The client must be
+    /// sent that conversation before the entry.
     mutating func releaseWhatIsNamed(in page: LogPage) {
         let isNamed = page.entries.contains { entry in entry.touched.map { isHeldBack($0) } ?? false }
         if isNamed { releaseHeldBack() }
     }
 
-    /// Returns the page without conversations that would have to be looked up, from the first change on for which they would. They are held back, once each,
-    /// if others are told ahead of them by that.
+    /// Returns the page without the entries of conversations that would have to be looked up, from the first such
+    /// change on. These conversations are deferred, each at most once, provided that others are sent before them.
     mutating func holdBack(from page: LogPage, for user: UserID) -> LogPage {
         var behind: [ConversationID: Timestamp] = [:]
         var ahead: [LogPage.Entry] = []
@@ -27,7 +29,7 @@ extension ReplayPlan {
                 }
                 hasOthers = hasOthers || !behind.isEmpty
             }
-            // What the user did in it comes behind its changes.
+            // An entry about the user's action in a conversation must follow the conversation's changes.
             if let touched = entry.touched, behind[touched] != nil { return page }
             ahead.append(entry)
         }
@@ -38,7 +40,7 @@ extension ReplayPlan {
 }
 
 extension LogPage.Entry {
-    /// The conversation in whose log it is; nil: in the user's own.
+    /// The conversation whose log contains the entry; nil for the user's own log.
     fileprivate var conversation: ConversationID? {
         switch self {
         case .change(let change): change.conversationID
@@ -47,7 +49,7 @@ extension LogPage.Entry {
         }
     }
 
-    /// The conversation in which the user has deleted something from their devices, or which they have brought back.
+    /// The conversation in which the user deleted something from their devices, or which the user brought back.
     fileprivate var touched: ConversationID? {
         guard case .userChange(let change) = self else { return nil }
         return switch change.content {

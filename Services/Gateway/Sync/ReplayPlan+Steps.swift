@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// What a catch-up does next. Reading, looking up and asking is up to its shell.
+/// The steps of a catch-up. The driver performs reads, look-ups and requests.
 extension ReplayPlan {
-    /// One step. If it fails, the value as it was before says the same again.
+    /// A step of a catch-up. If it fails, the earlier plan returns the same step again.
     enum Step {
-        /// Read a page of these logs after these positions, take what of it is ``due(_:)``, send what ``decide(on:for:)`` says, then call ``finish(_:)``.
+        /// Reads a page of these logs after these positions. The driver takes the ``due(_:)`` entries, sends according
+        /// to ``decide(on:for:)``, then calls ``finish(_:)``.
         case read([ConversationID: Position], userAfter: Position?)
-        /// Subscribe to these as well, then ``owe(_:)`` them.
+        /// Subscribes to more conversations; then ``owe(_:)`` schedules them.
         case join([ConversationID])
-        /// Nothing in the log shows these: look them up.
+        /// Looks up conversations that no entry of the log shows.
         case show([ConversationID])
-        /// Tell the fan-out where the reading ended, and ask how far it is; if then ``isEverythingRead``, attach the socket, all on its loop.
+        /// Reports the end positions of the reading to the fan-out and requests its positions. If ``isEverythingRead``
+        /// still holds, attaches the socket. All of this happens on its loop.
         case compare([(id: ConversationID, position: Position)], user: Position?)
     }
 
+    /// Returns the next step.
     /// - Parameter joined: the conversations whose channels this catch-up has subscribed to.
     mutating func nextStep(joined: [ConversationID]) -> Step {
         guard isEverythingRead else {
             admitWaiting()
             return .read(owedCursors, userAfter: userPosition)
         }
-        // The user was added again to conversations that they had left when this began.
+        // The user was added again to conversations that they had left at the beginning of the catch-up.
         let new = members.filter { !joined.contains($0) }
         if !new.isEmpty { return .join(new) }
         let unshown = unshown
         if !unshown.isEmpty { return .show(unshown) }
-        // What the fan-out does not follow yet may have moved between the baseline and the subscription.
+        // A conversation that the fan-out did not follow may have changed between the baseline and the subscription.
         let unverified = takeUnverified()
         if !unverified.isEmpty {
             owe(unverified)
@@ -35,22 +38,24 @@ extension ReplayPlan {
         return .compare(memberPositions, user: userPosition)
     }
 
-    // MARK: What a change of the log means to the client
+    // MARK: Effect of a change on the client
 
-    /// What to tell because of a change.
+    /// The data to send for a change.
     enum Telling {
         case nothing
         case change
-        /// Look the conversation up; if it can be seen, show it whole and call ``shown(_:)``. Then call ``tells(afterLookUp:by:)``.
+        /// The conversation in full. The catch-up looks it up; if it is visible, the catch-up sends it and calls
+        /// ``shown(_:)``. Then it calls ``tells(afterLookUp:by:)``.
         case lookUp
     }
 
-    /// A change of a conversation was read: decides what the client is told of it.
+    /// Decides what the client is sent for a change that was read.
     mutating func decide(on change: Change, for user: UserID) -> Telling {
         let id = change.conversationID
         if let begin, change.createdAt < begin { return .nothing }
         if isSetAside(id) {
-            // That it ended for the user is told all the same: the client may know it from the answer to a request.
+            // The end of the user's participation is sent even so: the client may know the conversation from the answer
+            // to a request.
             guard change.excludes(user) else { return .nothing }
             left(id)
             return .change
@@ -69,7 +74,7 @@ extension ReplayPlan {
         return tells(change, by: user) ? .change : .nothing
     }
 
-    /// Whether ``decide(on:for:)`` would say ``Telling/lookUp``, as far as is known before.
+    /// True if ``decide(on:for:)`` would return ``Telling/lookUp``, according to the current state.
     func needsLookUp(_ change: Change, by user: UserID) -> Bool {
         let id = change.conversationID
         if let begin, change.createdAt < begin { return false }
@@ -82,13 +87,15 @@ extension ReplayPlan {
         return needsShowing(id)
     }
 
-    /// The conversation was looked up because of this change, and shown if it could be.
-    /// - Returns: whether the change itself is told as well.
+    /// Handles a change after its conversation was looked up, and sent if it could be.
+    /// - Returns: true if the change itself is sent as well.
     mutating func tells(afterLookUp change: Change, by user: UserID) -> Bool {
         if change.introduces(user) { return false }
         guard needsShowing(change.conversationID) else { return tells(change, by: user) }
-        // The user cannot see it at present: what made it so is further on in this log or in the user's own. The client is told all the same that the
-        // conversation ended for the user: it may know the conversation from the answer to a request.
+        // The conversation is not visible to the user at present; the reason is further on in this log or in the user's
+        // own.
+        // The end of the user's participation is sent even so: the client may know the conversation from the answer to
+        // a request.
         guard change.excludes(user) else { return false }
         left(change.conversationID)
         return true
@@ -113,14 +120,14 @@ extension ReplayPlan {
         return true
     }
 
-    /// Whether a change that is contained in what the client was shown is told nevertheless: if users were added, the socket's own user too.
+    /// True if a change is sent although the client's view contains it: it added users, possibly the socket's own user.
     private func tellsWhoCame(_ change: Change) -> Bool {
         if case .participantsChanged(let added, _, _, _) = change.content { !added.isEmpty } else { false }
     }
 }
 
 extension Change {
-    /// Whether this is how `user` came to the conversation.
+    /// True if this change made `user` a participant.
     func introduces(_ user: UserID) -> Bool {
         switch content {
         case .conversationCreated: true
@@ -129,7 +136,7 @@ extension Change {
         }
     }
 
-    /// Whether `user` has no part in the conversation any more because of it.
+    /// True if this change ended the participation of `user`.
     func excludes(_ user: UserID) -> Bool {
         switch content {
         case .participantsChanged(_, let removed, _, _): removed.contains(user)

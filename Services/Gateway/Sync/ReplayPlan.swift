@@ -3,43 +3,48 @@ import FanOut
 import FoundationEssentials
 package import StrataModel
 
-/// What a catch-up, a replay or another one, still owes its socket: how far it is in each conversation's log, and what must be said at the end.
+/// The remaining work of a catch-up: the read position in each conversation's log, and the data to send at the end.
 ///
-/// A pure value: it decides what to read next and when a conversation may be attached; ``CatchUp`` has it read and sent.
+/// A pure value. It decides what to read next and when a conversation may be attached. ``CatchUp`` requests the reads
+/// and sends the results.
 package struct ReplayPlan: Sendable {
-    /// The counts of a conversation about which a catch-up told something; said once, at its end.
+    /// The counts of a conversation that a catch-up sent changes of; sent once, at the end of the catch-up.
     package struct Summary: Sendable, Equatable {
         package let id: ConversationID
-        /// What they are true after.
+        /// The position of the last change that the counts include.
         package let position: Position
         package let unread: Int64
         package let total: Int64
     }
 
-    /// How far the catch-up is in one conversation's log, and what it knows of the conversation.
+    /// The state of one conversation within the catch-up.
     private struct ConversationProgress {
-        /// How far its log has been read.
+        /// The progress in the conversation's log.
         struct Reading {
             var position: Position
-            /// More is owed of its log, which is not read at present: what is owed begins later than what the other logs hold, or it is held back.
+            /// True if the log has more changes but is not read at present: they begin later than those of the other
+            /// logs, or the conversation is deferred.
             var isWaiting = false
-            /// It was held back once, and is not a second time.
+            /// True if the conversation has been deferred once. It is not deferred a second time.
             var wasHeldBack = false
-            /// Not read since the channel was subscribed.
+            /// True if the log has not been read since the channel was subscribed.
             var isUnverified: Bool
             var fanOutLast = Position.zero
         }
 
-        /// What the client was shown of it.
+        /// The conversation's state as the client was sent it.
         struct Showing {
-            /// The client was shown the conversation as of this position, with these participants.
+            /// The position of the last full view that the client was sent, with the participants in that view.
             var position = Position.zero
             var participants: Set<UserID> = []
-            /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached.
+            /// True if the client does not know the conversation. The conversation must be sent in full first; until
+            /// then the socket is not attached.
             var isNeeded = false
-            /// The user has deleted it on their devices, as the log tells, and nothing has brought it back since: they are told nothing of it.
+            /// True if, according to the log, the user deleted the conversation from their devices and nothing has
+            /// brought it back since. The client is sent nothing about it.
             var isGone = false
-            /// It cannot be shown at present: the rest goes on without it, and it is looked at again later.
+            /// True if the conversation cannot be sent at present. The catch-up continues without it, and it is retried
+            /// later.
             var isSetAside = false
         }
 
@@ -47,49 +52,53 @@ package struct ReplayPlan: Sendable {
         var showing = Showing()
         var numbers: UserNumbers
         var messageCount: Int64
-        /// A summary of its counts is owed to the client at the end of the catch-up.
+        /// True if a summary of the counts is pending for the end of the catch-up.
         var owesSummary = false
-        /// As last read: it is on the user's list.
+        /// True if the conversation was on the user's list when it was last read.
         var isListed = true
-        /// The user is a participant, and is to be attached.
+        /// True if the user is a participant, so that the socket is to be attached.
         var isMember: Bool
         var isAttached = false
         var isAttachable: Bool { isMember && !isAttached && (!showing.isNeeded || showing.isGone) }
     }
 
     private var conversations: [ConversationID: ConversationProgress] = [:]
-    /// Position in the user's own log; nil where a catch-up does not concern it, or no longer.
+    /// The position in the user's own log. Nil if the catch-up does not read that log, or no longer.
     private(set) var userPosition: Position?
-    /// More of the user's own log is owed.
+    /// True if the user's own log has more entries to send.
     var userOwed = false
     private(set) var userFanOutLast = Position.zero
 
     private var touchedByUser: Set<ConversationID> = []
-    /// What happened before is not told.
+    /// The time before which changes are not sent.
     private(set) var begin: Timestamp?
 
-    /// Logs that are read together, about: as many as a page has entries, so that each has one on it. To look into all logs for each page would cost a user who
-    /// was added to thousands of conversations the square of their number.
+    /// The approximate number of logs that are read together. It equals the number of entries of a page, so that each
+    /// log can have one entry on it. Reading all logs for each page would cost quadratic time for a user who was added
+    /// to thousands of conversations.
     package static let width = 128
     private let width: Int
-    /// Conversations whose logs are read at present, since there is, or may be, more in them.
+    /// Conversations whose logs are being read, because they have, or may have, more changes.
     private var reading: Set<ConversationID> = []
-    /// Conversations that wait until their time has come, and when what is owed of them begins; the earliest last.
+    /// Conversations whose logs are read later, with the time of their first unsent change. The earliest is last.
     private var waiting: [(id: ConversationID, startsAt: Timestamp)] = []
 
-    /// Conversations that have to be shown whole, which are told behind the others, and when what is owed of them begins. Their logs wait.
+    /// Deferred conversations, with the time of their first unsent change. They must be sent in full and are sent after
+    /// the others; their logs are not read meanwhile.
     private var held: [ConversationID: Timestamp] = [:]
-    /// The earliest time at which something was held back. Packets are stamped no later until it is told; nil: nothing is held back.
+    /// The time of the earliest deferred change, which limits the times on packets. Nil if nothing is deferred.
     private(set) var heldSince: Timestamp?
-    /// Reads so far during which something was held back.
+    /// The number of reads so far while a conversation was deferred.
     private var heldReads = 0
-    /// The most reads for which something is held back. A client that is cut off meanwhile gets these pages again, so there are few.
+    /// The maximum number of reads while a conversation is deferred. It is small because a client that is disconnected
+    /// meanwhile receives these pages again.
     static let maximumHeldReads = 64
 
     init() { width = Self.width }
 
-    /// Conversations the user has just been added to. The user's own log does not concern it: what they do to these is told once they are attached.
-    /// - Parameter begin: what happened before that time is no news.
+    /// Creates a plan for conversations that the user was just added to. It does not read the user's own log: entries
+    /// that concern these conversations are sent once they are attached.
+    /// - Parameter begin: the time before which changes are not sent.
     init(joined conversations: [ConversationID: Position], since begin: Timestamp? = nil) {
         self.begin = begin
         width = Self.width
@@ -101,7 +110,7 @@ package struct ReplayPlan: Sendable {
         }
     }
 
-    /// - Parameter width: logs that are read together, at least one.
+    /// - Parameter width: the number of logs that are read together, at least one.
     init(_ baseline: Baseline, width: Int = ReplayPlan.width) {
         self.width = width
         for entry in baseline.entries {
@@ -125,36 +134,37 @@ package struct ReplayPlan: Sendable {
         userOwed = baseline.userAfter < baseline.userPosition
     }
 
-    // MARK: What to read
+    // MARK: Logs to read
 
-    /// Those of which this is true, in an order that does not depend on that of the table.
+    /// Returns the conversations that match, sorted, so that the result does not depend on the dictionary's order.
     private func ids(where isWanted: (ConversationProgress) -> Bool) -> [ConversationID] {
         conversations.filter { isWanted($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
     var members: [ConversationID] { ids { $0.isMember && !$0.isAttached } }
     var isEverythingRead: Bool { !userOwed && reading.isEmpty && waiting.isEmpty && held.isEmpty }
-    /// The logs to read now, and after which positions. Those that wait hold nothing earlier.
+    /// The logs to read now, with the positions to read after. Waiting logs hold nothing earlier.
     var owedCursors: [ConversationID: Position] { reading.reduce(into: [:]) { $0[$1] = position(of: $1) } }
     var memberPositions: [(id: ConversationID, position: Position)] {
         ids(where: \.isAttachable).map { ($0, position(of: $0)) }
     }
 
-    /// Members that have not been read since their channels were subscribed; each is named once.
+    /// Returns the members whose logs have not been read since their channels were subscribed. Each is returned once.
     mutating func takeUnverified() -> [ConversationID] {
         let ids = conversations.filter { $0.value.reading.isUnverified && $0.value.isMember }.map(\.key)
         for id in ids { conversations[id]?.reading.isUnverified = false }
         return ids
     }
 
-    /// Those whose time has come are read with the others from now on.
+    /// Starts reading the waiting logs whose time has come.
     mutating func admitWaiting() {
         countHeldRead()
         guard !waiting.isEmpty else { return }
-        // Some come each time: those that are read may hold nothing before the next one begins.
+        // Admit some logs on each call: the logs that are being read may hold nothing before the next waiting one
+        // begins.
         var room = max(width - reading.count, (width + 3) / 4)
         while let next = waiting.last, room > 0 {
-            // All that begin at the same moment come together, or else none of that moment could be told.
+            // Admit all logs that begin at the same time together. Otherwise no change of that time could be sent.
             while let last = waiting.last, last.startsAt == next.startsAt {
                 waiting.removeLast()
                 conversations[last.id]?.reading.isWaiting = false
@@ -169,7 +179,8 @@ package struct ReplayPlan: Sendable {
         reading.remove(id)
     }
 
-    /// What of a page may be told now: changes are told in the order of time, and those that wait begin before the rest.
+    /// Returns the entries of a page that may be sent now. Changes are sent in the order of time, so entries at or
+    /// after the start of a waiting log are left out.
     func due(_ page: LogPage) -> LogPage {
         guard let horizon = waiting.last?.startsAt,
             let end = page.entries.firstIndex(where: { $0.createdAt.map { $0 >= horizon } ?? false })
@@ -177,9 +188,9 @@ package struct ReplayPlan: Sendable {
         return LogPage(entries: Array(page.entries[..<end]), reachesHeads: false, numbers: page.numbers)
     }
 
-    // MARK: What is held back
+    // MARK: Deferred conversations
 
-    /// Holds back the conversations that were created since the time asked for, if there are others to be told ahead of them.
+    /// Defers the conversations that were created since the requested time, if there are others to send before them.
     private mutating func holdBackCreated(_ baseline: Baseline) {
         let owed = baseline.entries.filter { $0.after < $0.position }
         guard owed.contains(where: { $0.after > .zero }) else { return }
@@ -192,14 +203,15 @@ package struct ReplayPlan: Sendable {
 
     func isHeldBack(_ id: ConversationID) -> Bool { held[id] != nil }
 
-    /// A Boolean value that indicates whether the conversation may be held back. A catch-up that joins conversations has nothing else to tell.
+    /// A Boolean value that indicates whether the conversation may be deferred. A catch-up that joins conversations has
+    /// nothing else to send.
     func canHoldBack(_ id: ConversationID) -> Bool {
         guard begin == nil, heldReads < Self.maximumHeldReads, let progress = conversations[id] else { return false }
         return !progress.reading.wasHeldBack
     }
 
-    /// Stops reading the conversation's log until the others have been told.
-    /// - Parameter time: when the first change was made that is held back.
+    /// Stops reading the conversation's log until the others have been sent.
+    /// - Parameter time: the time of the first deferred change.
     mutating func holdBack(_ id: ConversationID, since time: Timestamp) {
         setWaiting(id)
         conversations[id]?.reading.wasHeldBack = true
@@ -207,10 +219,9 @@ package struct ReplayPlan: Sendable {
         heldSince = min(heldSince ?? time, time)
     }
 
-    /// A Boolean value that indicates whether other logs are being read.
     func isReading(besides ids: some Sequence<ConversationID>) -> Bool { !reading.subtracting(ids).isEmpty }
 
-    /// From now on, everything is told in the order of time.
+    /// Releases all deferred conversations. From then on, changes are sent in the order of time.
     mutating func releaseHeldBack() {
         guard !held.isEmpty else { return }
         waiting += held.map { ($0.key, $0.value) }
@@ -219,33 +230,35 @@ package struct ReplayPlan: Sendable {
         heldSince = nil
     }
 
-    /// What is held back is released when nothing else is owed of any conversation, or after ``maximumHeldReads``.
+    /// Counts a read. Releases deferred conversations when no other conversation has anything left to send, or after
+    /// ``maximumHeldReads``.
     private mutating func countHeldRead() {
         guard !held.isEmpty else { return }
         heldReads += 1
         if reading.isEmpty && waiting.isEmpty || heldReads > Self.maximumHeldReads { releaseHeldBack() }
     }
 
-    // MARK: What is owed
+    // MARK: Scheduling reads
 
     mutating func owe(_ ids: some Sequence<ConversationID>) {
-        // One that waits is owed already.
+        // A waiting log is already scheduled.
         for id in ids where conversations[id]?.reading.isWaiting == false { reading.insert(id) }
     }
 
-    /// The fan-out has handed on everything up to `last`: if the reading is not there yet, it must go on.
+    /// Records that the fan-out has handed on all changes up to `last`. If the log has not been read that far, it is
+    /// read again.
     mutating func fanOutIsAt(_ last: Position, in id: ConversationID) {
         conversations[id]?.reading.fanOutLast = last
         if position(of: id) < last { owe([id]) }
     }
 
-    /// The same for the user's own log.
+    /// Records the fan-out's position in the user's own log. If that log has not been read that far, it is read again.
     mutating func userFanOutIsAt(_ last: Position) {
         userFanOutLast = last
         if let position = userPosition, last > position { userOwed = true }
     }
 
-    // MARK: What was read
+    // MARK: Read positions and shown state
 
     func position(of id: ConversationID) -> Position { conversations[id]?.reading.position ?? .zero }
 
@@ -254,13 +267,15 @@ package struct ReplayPlan: Sendable {
         conversations[id]?.reading.position = position
     }
 
-    /// An entry of the user's own log changes what the conversation is to the user: its counts are read anew, unless they come with the same page.
+    /// Records that an entry of the user's own log changes the user's relation to the conversation. Its counts are read
+    /// again, unless the same page contains them.
     mutating func concerns(_ id: ConversationID) {
         touchedByUser.insert(id)
         conversations[id]?.owesSummary = true
     }
 
-    /// An entry of the user's own log tells the counts of a conversation that the user has left, as they are now. What was read of it before may be older.
+    /// Records the current counts of a conversation that the user has left, from an entry of the user's own log. Counts
+    /// read earlier may be older.
     mutating func counted(_ view: ConversationView) {
         let id = view.conversation.id
         guard conversations[id]?.isMember == false else { return }
@@ -268,7 +283,8 @@ package struct ReplayPlan: Sendable {
         conversations[id]?.messageCount = view.messageCount
     }
 
-    /// A conversation that the user has left was deleted for all: nothing of it is told any more.
+    /// Records that a conversation that the user has left was deleted for all participants. Nothing more is sent about
+    /// it.
     mutating func deleted(_ id: ConversationID) { conversations[id]?.isListed = false }
 
     mutating func advanceUser(to position: Position) { userPosition = max(userPosition ?? .zero, position) }
@@ -281,10 +297,11 @@ package struct ReplayPlan: Sendable {
                 conversations[id]?.numbers = numbers.numbers
                 conversations[id]?.messageCount = numbers.messageCount
             }
-            // Where it ended when the page was read: this one need not wait until all others have come so far.
+            // The end of this log when the page was read. The conversation need not wait until all other logs have been
+            // read.
             let hasReachedHead =
                 page.reachesHeads || page.numbers[id].map { $0.numbers.position > .zero && progress.reading.position >= $0.numbers.position } ?? false
-            // Counts or an object that are newer than what was read mean that there is more to read.
+            // If the counts or the object are newer than the entries read so far, there is more to read.
             let known =
                 progress.isMember && !progress.showing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, progress.showing.position) : .zero
             if hasReachedHead, progress.reading.position >= known {
@@ -296,30 +313,32 @@ package struct ReplayPlan: Sendable {
         touchedByUser = []
     }
 
-    /// All was read. Whatever the entries told: what the conversation is to the user now is what counts.
-    /// - Parameter numbers: nil if it has been deleted for all.
+    /// Applies the conversation's current state for the user at the end of its log. It overrides what the entries said.
+    /// - Parameter numbers: nil if the conversation has been deleted for all participants.
     private mutating func concludeReading(of id: ConversationID, with numbers: LogPage.Numbers?) {
         conversations[id]?.isListed = numbers?.isListed ?? false
         guard let numbers else { return }
         conversations[id]?.isMember = numbers.isParticipant
-        // Deleted on the user's devices, it waits for what brings it back.
+        // The conversation is deleted on the user's devices. It waits for a change that brings it back.
         if numbers.isParticipant, conversations[id]?.showing.isNeeded == true { conversations[id]?.showing.isGone = !numbers.isListed }
     }
 
-    /// Members whose log held nothing by which they could be shown to the client, and which are on the user's list all the same.
+    /// Members that are on the user's list although no change in their log caused them to be sent in full.
     var unshown: [ConversationID] {
         ids { $0.isMember && !$0.isAttached && $0.showing.isNeeded && !$0.showing.isGone && !$0.showing.isSetAside }
     }
 
-    /// Members that the socket is not attached to because they could not be shown, and up to where their logs were read.
+    /// Members that could not be sent, so that the socket is not attached to them, with the positions up to which their
+    /// logs were read.
     var setAside: [ConversationID: Position] {
         conversations.filter { $0.value.showing.isSetAside && $0.value.isMember && !$0.value.isAttached }.mapValues(\.reading.position)
     }
 
     func isSetAside(_ id: ConversationID) -> Bool { conversations[id]?.showing.isSetAside ?? false }
 
-    /// The conversation is there, and cannot be shown whatever is tried, as when it is larger than an answer may be. What is told of it would mean nothing to a
-    /// client that does not know it, so that nothing is until a later catch-up shows it.
+    /// Records that the conversation exists and cannot be sent, for example because it exceeds the size limit of an
+    /// answer. Changes would mean nothing to a client that does not know the conversation. They are not sent until a
+    /// later catch-up sends the conversation.
     mutating func setAside(_ id: ConversationID) {
         conversations[id]?.showing.isSetAside = true
         conversations[id]?.showing.isNeeded = true
@@ -334,17 +353,21 @@ package struct ReplayPlan: Sendable {
         conversations[id]?.showing.isSetAside = false
     }
 
-    /// The client does not know it, or not as it is since the user came to it.
+    /// Records that the client does not know the conversation, or only from before the user was added to it.
     mutating func mustBeShown(_ id: ConversationID) { conversations[id]?.showing.isNeeded = true }
 
     func needsShowing(_ id: ConversationID) -> Bool { conversations[id]?.showing.isNeeded ?? false }
 
-    /// Whether what this change did to participants or metadata was contained in what the client was shown.
+    /// A Boolean value that indicates whether the participants or metadata that this change wrote are contained in the
+    /// view that the client was sent.
     func isContained(_ change: Change) -> Bool { change.position <= (conversations[change.conversationID]?.showing.position ?? .zero) }
 
-    /// What is told of a change. Of one that is contained in what the client was shown, this: that users were added. They have read everything before, also in
-    /// messages that the client has from before that, or that were read before they came. Users who have left since are removed again behind it, for clients
-    /// that apply what they have already. To a user who has left, an object shows no participants, so this concerns all who were added.
+    /// Returns the part of a change to send. If the client's view of the conversation contains the change, only the
+    /// addition of users is sent:
+    /// - Added users count as having read all earlier messages, including those that the client already has.
+    /// - Users who have left since are removed again in the same change, for clients that apply the packet to what they
+    ///   have.
+    /// - A user who has left is sent an object without participants, so this applies to all added users.
     func told(_ change: Change) -> Change {
         guard isContained(change), !needsShowing(change.conversationID),
             case .participantsChanged(let added, _, _, let conversation) = change.content
@@ -356,32 +379,32 @@ package struct ReplayPlan: Sendable {
         return change
     }
 
-    /// The user has no part in it any more. If they come back, it is shown anew.
+    /// Records that the user no longer participates. If the user comes back, the conversation is sent in full again.
     mutating func left(_ id: ConversationID) {
         conversations[id]?.showing.isSetAside = false
         conversations[id]?.isMember = false
         conversations[id]?.showing.isNeeded = true
     }
 
-    /// The user has deleted the conversation on their devices, and nothing has brought it back so far.
+    /// Records that the user deleted the conversation from their devices and nothing has brought it back so far.
     mutating func hidden(_ id: ConversationID) {
         guard conversations[id]?.isAttached == false else { return }
         conversations[id]?.showing.isGone = true
         conversations[id]?.showing.isNeeded = true
-        // The log of one that the user has left is not read again, which would tell.
+        // The log of a conversation that the user has left is not read again, so the list state is set here.
         if conversations[id]?.isMember == false { conversations[id]?.isListed = false }
     }
 
     func isGone(_ id: ConversationID) -> Bool { conversations[id]?.showing.isGone ?? false }
 
-    /// A message brings the conversation back; before that it has to be shown.
+    /// Records that a message brings the conversation back. It has to be sent in full before that message.
     mutating func returns(_ id: ConversationID) {
         conversations[id]?.showing.isGone = false
     }
 
     mutating func countsChanged(in id: ConversationID) { conversations[id]?.owesSummary = true }
 
-    // MARK: What to attach and to say at the end
+    // MARK: Attaching and summaries
 
     var joinPoints: [JoinPoint] {
         ids(where: \.isAttachable)
@@ -393,7 +416,7 @@ package struct ReplayPlan: Sendable {
             }
     }
 
-    /// The conversations the user has no part in, and since when at the latest.
+    /// Conversations in which the user does not participate, with the latest known time of leaving.
     var leaveRecords: [ConversationID: LeaveRecord] {
         conversations.filter { !$0.value.isMember }
             .mapValues { progress in
@@ -413,20 +436,20 @@ package struct ReplayPlan: Sendable {
             }
     }
 
-    /// The user's own log has moved on, so that nothing could be attached: it is read again. Nothing has been said yet either, of no conversation, also of
-    /// none that the user has left.
+    /// Records that nothing could be attached because the user's own log has moved on. That log is read again. No
+    /// summary has been sent yet, so all remain pending, including those of conversations that the user has left.
     mutating func userRefused() {
         userOwed = true
         owe(conversations.filter { $0.value.isAttachable }.map(\.key))
     }
 
-    /// The user's own log is told by the fan-out from now on.
+    /// Records that the fan-out sends the user's own log from now on.
     mutating func userAttached() {
         userPosition = nil
         userOwed = false
     }
 
-    /// All but these could be attached; these have moved on and are read again.
+    /// Records that all conversations were attached, except the `refused` ones. Those have moved on and are read again.
     mutating func attached(except refused: [ConversationID]) {
         for id in conversations.keys {
             if conversations[id]?.isAttachable == true { conversations[id]?.isAttached = true }

@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 package import StrataModel
 
-/// Looks up conversations that a catch-up has to show whole, in the order in which it will need them: a batch at a time, so that a catch-up takes no more
-/// memory than a batch, however many there are and however large.
+/// Looks up the conversations that a catch-up has to send in full, in the order of need. It works in batches, so that
+/// memory is bounded by one batch, for any number and size of conversations.
 ///
-/// A value: it says what to ask the services, and is told what they answered.
+/// A value: it returns requests for the services and receives their answers.
 package struct ViewLookups: Sendable {
-    /// What to ask the services.
     package enum Request: Sendable {
-        /// As many of these, from the first on, as one answer holds, without their trees.
+        /// Conversations without their metadata trees. The answer holds as many as fit, from the first on.
         case bare([ConversationID])
-        /// The trees of as many of these, from the first on, as one answer holds.
+        /// The metadata trees of conversations. The answer holds as many as fit, from the first on.
         case trees([ConversationView])
         case alone(ConversationID)
     }
 
     package enum Answer: Sendable {
-        /// Those that the user sees of the first `covered` that were asked for.
+        /// The conversations that are visible to the user, out of the first `covered` requested ones.
         case bare([ConversationView], covered: Int)
-        /// The first of those that were asked for, at least one, with their trees.
+        /// The first requested conversations, at least one, with their trees.
         case trees([ConversationView])
         case alone(ConversationView)
     }
 
-    /// What became of one conversation.
     enum Look: Sendable {
         case view(ConversationView)
-        /// The user does not see it.
+        /// The conversation is not visible to the user.
         case unseen
-        /// It is there, and cannot be shown, as when it is larger than an answer may be.
+        /// The conversation exists and cannot be sent, for example because it exceeds the size limit of an answer.
         case unshowable
     }
 
@@ -37,33 +35,34 @@ package struct ViewLookups: Sendable {
         case ask(Request)
     }
 
-    /// Not asked for yet.
+    /// The conversations that have not been requested.
     private var wanted: [ConversationID]
-    /// Found, still without their trees.
+    /// The conversations that were found and still lack their trees.
     private var bare: [ConversationView] = []
-    /// Looked up. A view is used once; that there is none is the answer for as long as this value lives.
+    /// The results of look-ups. A view is used once; a missing view stays missing for the lifetime of this value.
     private var looks: [ConversationID: Look] = [:]
     private var size = BatchSize()
     private var asked = Request.bare([])
-    /// Conversations asked for at once, at most.
+    /// The maximum number of conversations in one request.
     private static let width = 100
 
-    /// - Parameter ids: in the order of need; one that is not among them is looked up when it is asked for.
+    /// - Parameter ids: in the order of need. Other conversations are looked up one at a time when they are requested.
     init(of ids: [ConversationID]) {
         var seen: Set<ConversationID> = []
         wanted = ids.filter { seen.insert($0).inserted }
     }
 
-    /// Whether ``next(for:)`` needs no call to a service.
+    /// True if ``next(for:)`` needs no service call.
     func has(_ id: ConversationID) -> Bool { looks[id] != nil }
 
-    /// The conversation as the user sees it, as of some time after this value was made; or what to ask the services before that is known.
+    /// Returns the conversation as visible to the user at some time after this value was made, or else the request to
+    /// send first.
     mutating func next(for id: ConversationID) -> Next {
         if let look = looks[id] {
             if case .view = look { looks[id] = nil }
             return .known(look)
         }
-        // What was fetched and not used so far is needed no more, or once more later.
+        // Discard unused views. Should one be needed after all, it is requested again.
         looks = looks.filter { if case .view = $0.value { false } else { true } }
         if let index = wanted.firstIndex(of: id) {
             wanted.removeFirst(index)
@@ -82,7 +81,7 @@ package struct ViewLookups: Sendable {
         case (.bare(let ids), .bare(let views, let covered)):
             let seen = Set(views.map(\.conversation.id))
             for id in ids.prefix(covered) where !seen.contains(id) { looks[id] = .unseen }
-            // At least the one that is needed now: it is asked for alone if it was not covered.
+            // Remove at least the conversation that is needed now. If it was not covered, it is requested alone.
             wanted.removeFirst(min(wanted.count, max(1, covered)))
             bare = views
         case (.trees(let all), .trees(let views)) where !views.isEmpty && views.count <= bare.count:
@@ -94,12 +93,12 @@ package struct ViewLookups: Sendable {
         }
     }
 
-    /// They have failed.
-    /// - Throws: the failure, if it says nothing about one conversation.
+    /// Handles a failed request.
+    /// - Throws: the failure, unless it concerns a single conversation.
     mutating func failed(_ failure: Failure) throws(Failure) {
         switch (asked, failure.code) {
         case (.trees, .internalServerError):
-            // An answer holds at least the first one, so that is the one that cannot be had.
+            // An answer holds at least the first conversation, so that is the one that cannot be sent.
             guard let first = bare.first else { throw failure }
             looks[first.conversation.id] = .unshowable
             bare.removeFirst()

@@ -6,11 +6,11 @@ import StrataModel
 struct MetadataPatch: Sendable {
     var app: AppID
     var conversation: ConversationID
-    /// ``StrataModel/UserID/appServer``: the app's own server, for no user.
+    /// The acting user, or ``StrataModel/UserID/appServer`` for the app's own server.
     var actor: UserID
-    /// Executed in order, all or nothing.
+    /// The operations, executed in order, all or none.
     var operations: [MetadataOperation]
     var origin: Change.Origin?
-    /// The name that its client gave it.
+    /// The idempotency key of the patch, if its client gave one.
     var mutation: Mutation?
 }

@@ -7,12 +7,12 @@ import RPC
 import Redis
 import StrataModel
 
-/// Answers `PATCH` of metadata: validates, commits in one round trip, then publishes.
+/// Handles `PATCH` of metadata: validates, commits in one round trip, then publishes.
 struct PatchHandler: CallHandler {
     let store: MetadataStore
     let redis: RedisClient
     let validation: MetadataPatchValidation
-    /// Of the database, as far as this process knows it.
+    /// Returns the epoch of the database, as far as this process knows it.
     private let epoch: @Sendable () -> String
     private let patches = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "changed")])
     private let unchanged = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "unchanged")])
@@ -29,7 +29,8 @@ struct PatchHandler: CallHandler {
         router.register(MetadataAPI.patch) { try await patch($0, deadline: $1.deadline) }
     }
 
-    /// Acknowledged means committed. The publication is only a hint: it is sent after the commit and never waited for.
+    /// Commits a patch and publishes its change. An answer means that the patch is committed. The publication is only a
+    /// hint: it is sent after the commit and not awaited.
     func patch(_ request: ProtoPatchMetadataRequest, deadline: ContinuousClock.Instant) async throws -> ProtoPatchMetadataResponse {
         guard let actor = request.actor.isEmpty ? .appServer : UserID(request.actor) else {
             throw Failure.invalid("actor", reason: "is not a user id")

@@ -2,7 +2,7 @@
 
 import Postgres
 
-/// Of ``PatchMetadata``.
+/// The columns of ``PatchMetadata``.
 struct PatchColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -19,7 +19,7 @@ struct PatchColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadTrees``. Paths and values are null if the tree does not fit into an answer.
+/// The columns of ``ReadTrees``. Paths and values are null if the tree does not fit into an answer.
 struct TreesColumns: ColumnSet {
     let position: Column<Int64>
     let paths: Column<[String]>

@@ -11,7 +11,8 @@ public import ServiceKit
 public import ServiceLifecycle
 import StrataModel
 
-/// The metadata service: the tree of every conversation, in PostgreSQL; every change published on the conversation's channel.
+/// The metadata service. It stores the metadata trees of conversations in PostgreSQL and publishes every change on the
+/// conversation's channel.
 ///
 /// Stateless: any number of instances may run, and any may be killed at any moment.
 public final class MetadataService: StrataService {
@@ -24,8 +25,8 @@ public final class MetadataService: StrataService {
     private let recordedApps: RecordedApps
     private let server: RPCServer
 
-    /// Puts the service together; nothing is connected before it runs.
-    /// - Throws: if a setting cannot be used.
+    /// Creates the service. Connections are opened when it runs.
+    /// - Throws: an error if a setting is invalid.
     public init(settings: MetadataSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let writes = try settings.postgres.pool("metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger)
@@ -47,13 +48,14 @@ public final class MetadataService: StrataService {
         (self.store, self.redis, self.epoch, self.recordedApps) = (store, redis, epoch, recordedApps)
     }
 
-    /// Everything that has to run, in the order of dependency.
+    /// The components to run, in the order of dependency.
     public var services: [any Service] { [store.writes, store.large, store.reads, redis, epoch, recordedApps, server] }
 
-    /// The port at which calls are answered. Waits until the server listens.
+    /// The port for calls. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
 
-    /// Ready means that the database answers. Redis is not asked: without it patches go on, and gateways find them by position.
+    /// Adds a readiness check that requires an answer of the database. Redis is not checked: without it, patches still
+    /// succeed, and gateways find them by position.
     public func addChecks(to health: Health) {
         health.add("postgres") { [store] in try await store.writes.check(within: .seconds(1)) }
     }

@@ -6,37 +6,39 @@ public import RPC
 public import ServiceKit
 public import StrataModel
 
-/// What the metadata service can be told.
+/// The settings of the metadata service. Each value names its environment variable.
 public struct MetadataSettings: ServiceSettings {
-    /// The database, as the role `strata_metadata`.
+    /// The database, with the role `strata_metadata`.
     public var postgres: PostgresSettings
-    /// Where changes are published.
+    /// The Redis server on which changes are published.
     public var redis: RedisSettings
-    /// `STRATA_RPC_…`: where calls are answered, and the secret callers must hold.
+    /// The server for calls, with the secret that callers must hold (`STRATA_RPC_…`).
     public var rpc: RPCServerConfiguration
-    /// `STRATA_METADATA_WRITE_CONNECTIONS` (4; 1 to 64): connections for patches, which share commits; more are soon slower.
+    /// The number of connections for patches, which share commits. `STRATA_METADATA_WRITE_CONNECTIONS`: 1 to 64,
+    /// default 4. More connections soon reduce the throughput.
     public var writeConnections = 4
-    /// `STRATA_METADATA_LARGE_CONNECTIONS` (2; 1 to 64): connections for patches of many keys, each alone, so that no other patch waits in one
-    /// transaction with them.
+    /// The number of connections for patches of many keys. `STRATA_METADATA_LARGE_CONNECTIONS`: 1 to 64, default 2.
+    /// Each such patch runs alone, so that no other patch waits in a transaction with it.
     public var largeConnections = 2
-    /// `STRATA_METADATA_READ_CONNECTIONS` (3; 1 to 64): connections for trees.
+    /// The number of connections for reading trees. `STRATA_METADATA_READ_CONNECTIONS`: 1 to 64, default 3.
     public var readConnections = 3
-    /// `STRATA_METADATA_MAX_KEYS` (0: no limit; up to 10,000,000): values that one conversation may have. `STRATA_METADATA_MAX_BYTES` (1 MB; 0: no
-    /// limit; up to 1 GB): bytes of their paths and values. The same as the conversations service has.
+    /// The limits of one conversation's metadata, equal to those of the conversations service:
+    /// - `STRATA_METADATA_MAX_KEYS`: the number of values, up to 10,000,000, default 0 (no limit).
+    /// - `STRATA_METADATA_MAX_BYTES`: the bytes of paths and values, up to 1 GB, default 1 MB; 0 means no limit.
     public var limits = MetadataLimits(bytes: Limits.metadataTreeBytes)
-    /// `STRATA_METADATA_MAX_PATCH_ITEMS` (20,000; 1 to 1,000,000): operations and values of one patch. A conversation is locked while a patch of it is
-    /// carried out, 20,000 take about a second.
+    /// The maximum number of operations and values of one patch. `STRATA_METADATA_MAX_PATCH_ITEMS`: 1 to 1,000,000,
+    /// default 20,000. The conversation is locked during a patch; 20,000 items take about a second.
     public var maximumPatchItems = MetadataPatchValidation.defaultMaximumItems
 
-    /// Settings with these addresses, and for the rest the defaults above.
+    /// Creates settings with these addresses and otherwise the defaults above.
     public init(postgresURL: String, redisURL: String, rpc: RPCServerConfiguration) {
         postgres = PostgresSettings(url: postgresURL)
         redis = RedisSettings(url: redisURL)
         self.rpc = rpc
     }
 
-    /// Reads them.
-    /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
+    /// Reads the settings from the environment.
+    /// - Throws: `SettingsError`, which names the missing or invalid key.
     public init(_ settings: Settings, common: CommonSettings) throws {
         postgres = try PostgresSettings(settings)
         redis = try RedisSettings(settings)
@@ -52,10 +54,11 @@ public struct MetadataSettings: ServiceSettings {
 }
 
 extension MetadataSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves out the URLs of PostgreSQL and Redis, which can hold passwords: what holds settings may be printed whole, as libraries do in their logs.
+    /// A description without the URLs of PostgreSQL and Redis, which can hold passwords. Libraries may log objects that
+    /// hold settings.
     public var description: String { "MetadataSettings(rpc: \(rpc))" }
-    /// The same.
+    /// A description without secrets, like ``description``.
     public var debugDescription: String { description }
-    /// Without children, so that `dump` shows no secret either.
+    /// A mirror without children, so that `dump` shows no secrets.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -7,32 +7,30 @@ import Mutations
 import Postgres
 import StrataModel
 
-/// The service's statements; everything they promise is said beside the functions of schema `metadata` (Shared/Schema).
+/// The statements of the service. The functions of schema `metadata` (Shared/Schema) document their guarantees.
 struct MetadataStore: Sendable {
-    /// Short writes, which travel in groups.
+    /// The pool for short writes, which are grouped.
     let writes: PostgresPool
-    /// Writes that may take long, each alone.
+    /// The pool for writes that may take long, each alone in its transaction.
     let large: PostgresPool
-    /// Reads, which neither wait for locks nor hold any.
+    /// The pool for reads, which neither wait for locks nor hold any.
     let reads: PostgresPool
-    /// What a conversation's tree may grow to.
     let limits: MetadataLimits
-    /// For which apps changes are recorded for webhooks; nil: for none.
+    /// The apps for which changes are recorded for webhooks; nil for none.
     var recordedApps: RecordedApps?
 
-    /// A tree of more bytes does not fit into an answer, and is not read.
+    /// The size, in bytes, above which a tree does not fit into an answer and is not read.
     static let mostBytes: Int64 = 64 << 20
 
-    /// What a patch came to.
     struct Committed: Sendable {
-        /// Nil if it changed nothing, or was committed under its name before.
+        /// The change; nil if the patch changed nothing, or was committed earlier with the same idempotency key.
         var change: Change?
-        /// Where it is told.
+        /// The log position of the change.
         var place: ChangePlace
     }
 
-    /// Commits a patch, once if it has a name.
-    /// - Throws: ``StrataModel/Failure``; any other error is a fault of ours.
+    /// Commits a patch, once if it has an idempotency key.
+    /// - Throws: ``StrataModel/Failure``; any other error indicates a bug.
     func commit(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed {
         try await EarlierChange.once(patch.mutation, until: deadline) {
             try await carryOut(patch, deadline: deadline)
@@ -49,7 +47,8 @@ struct MetadataStore: Sendable {
         }
     }
 
-    /// - Returns: nil if it was committed under its name before, or another request is committing it.
+    /// - Returns: nil if the patch was committed earlier with the same idempotency key, or if another request is
+    ///   committing it.
     private func carryOut(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed? {
         var query = PatchMetadata(
             app: patch.app, conversation: patch.conversation, actor: patch.actor, operations: MetadataJSON.encode(patch.operations),
@@ -67,7 +66,7 @@ struct MetadataStore: Sendable {
         return Committed(change: change, place: written.place ?? ChangePlace(position: change?.position))
     }
 
-    /// - Returns: nil as ``carryOut(_:deadline:)``.
+    /// - Returns: nil in the cases of ``carryOut(_:deadline:)``.
     private func write(_ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Written? {
         let (statement, parameters) = query.asked(
             by: patch.actor, in: patch.app, as: patch.mutation, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
@@ -103,19 +102,22 @@ struct MetadataStore: Sendable {
 
     struct TreeKey: Sendable {
         var conversation: ConversationID
-        /// A user who has left: the tree as they last saw it.
+        /// A user who has left the conversation, to read the tree as last visible to that user.
         var formerUser: UserID?
     }
 
-    /// A tree with the position of its conversation at that moment.
+    /// A tree, with the position of its conversation in the same snapshot.
     struct StoredTree: Sendable {
         var leaves: [MetadataLeaf]
         var position: Position
     }
 
-    /// Those that fit, from one snapshot, in the order of `keys`. What does not exist has position 0 and no leaves.
-    /// - Parameter bytes: that they may have, about; nil: no bound. The first one is always among them.
-    /// - Throws: ``StrataModel/Failure``, ``StrataModel/Failure/answerTooLarge`` if the first one does not fit into any answer; any other error is a fault of ours.
+    /// Returns the trees that fit, from one snapshot, in the order of `keys`. A missing tree has position 0 and no
+    /// leaves.
+    /// - Parameter bytes: the approximate maximum size of all trees; nil for no limit. The first tree is always
+    ///   included.
+    /// - Throws: ``StrataModel/Failure``; ``StrataModel/Failure/answerTooLarge`` if the first tree does not fit into
+    ///   any answer. Any other error indicates a bug.
     func trees(_ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant) async throws -> [StoredTree] {
         let rows: Rows
         do {
@@ -145,15 +147,14 @@ struct MetadataStore: Sendable {
     }
 }
 
-/// The database answered what its functions never answer: a fault of ours.
+/// An answer that the database functions never give. It indicates a bug in Strata.
 struct MalformedAnswer: Error {}
 
 extension Written {
-    /// True if the patch has to be repeated alone in its transaction.
+    /// True if the patch must be repeated alone in its transaction.
     fileprivate var isLarge: Bool { get throws { try rows[0][columns(of: PatchMetadata.self).outcome] == "large" } }
 }
 
-/// Patches a conversation's tree.
 struct PatchMetadata: WriteQuery {
     let app: AppID
     let conversation: ConversationID
@@ -162,7 +163,8 @@ struct PatchMetadata: WriteQuery {
     let origin: Change.Origin?
     let maxKeys: Int?
     let maxBytes: Int?
-    /// True if statements of others are in the transaction. A patch that writes many rows is refused then.
+    /// True if the transaction contains statements of other callers. A patch that would write many rows is then
+    /// refused.
     var isShared: Bool
 
     typealias Columns = PatchColumns
@@ -180,14 +182,15 @@ struct PatchMetadata: WriteQuery {
     }
 }
 
-/// Trees of several conversations, in their order.
+/// The statement that reads the trees of several conversations, in their order.
 struct ReadTrees: PostgresQuery {
     let app: AppID
     let conversations: [UUID]
-    /// One for each conversation: who has left it sees the tree as it was then; nil: the tree as it is.
+    /// The users who have left and whose last visible trees are read, one for each conversation; nil for the current
+    /// tree.
     let formerUsers: [String?]
     let maxBytes: Int64?
-    /// A tree of more bytes is not read.
+    /// The size, in bytes, above which a tree is not read.
     let mostBytes: Int64
 
     typealias Columns = TreesColumns

@@ -5,12 +5,13 @@ import Postgres
 import RPC
 import StrataModel
 
-/// Answers what the gateway renders conversations with: the trees of many of them, each with the position it belongs to.
+/// Handles the gateways' reads of metadata trees. Each tree is returned with its position.
 ///
-/// Who may see a conversation is not asked here: the gateway has it from the conversations service for this very user.
+/// Access rights are not checked here: the gateway has received the conversations from the conversations service for
+/// the same user.
 struct TreesHandler: CallHandler {
     let store: MetadataStore
-    /// Trees of one request, at most.
+    /// The maximum number of trees in one request.
     static let maximumItems = 1000
 
     func register(on router: inout CallRouter) {

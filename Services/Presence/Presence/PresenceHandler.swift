@@ -7,10 +7,10 @@ import Redis
 import StrataModel
 import SwiftProtobuf
 
-/// Answers what gateways ask about presence.
+/// Handles the gateways' calls about presence.
 struct PresenceHandler: CallHandler {
     let store: PresenceStore
-    /// When gateways are asked to renew leases.
+    /// The period in which gateways are to renew leases.
     let renewAfter: Duration
 
     func register(on router: inout CallRouter) {
@@ -90,7 +90,7 @@ struct PresenceHandler: CallHandler {
         return lease
     }
 
-    /// The leases by user, so that each user's are one script.
+    /// Returns the leases grouped by user, so that one script handles each user's leases.
     private func grouped(_ leases: [ProtoLease]) throws -> [(user: PresenceStore.User, connections: [UInt64])] {
         try checkCount(leases.count)
         var connections: [PresenceStore.User: [UInt64]] = [:]

@@ -2,37 +2,38 @@
 
 public import ServiceKit
 
-/// The periods of presence. Every instance must have the same.
+/// The periods of presence. All instances must use the same values.
 ///
-/// With the defaults followers are told that a user is offline within 30 seconds of the end of that user's last connection, or of the death of its gateway:
-/// ``lease`` and ``grace`` are shorter than that by more than a sweep takes.
+/// With the defaults, followers are notified within 30 seconds that a user is offline. This holds after the end of the
+/// user's last connection and after the death of its gateway. ``lease`` and ``grace`` are shorter than 30 seconds by
+/// more than the duration of a sweep.
 public struct PresencePeriods: Sendable {
-    /// `STRATA_PRESENCE_LEASE` (27s; 3s to 1h): how long a connection's status lasts unless its gateway renews it. The service tells gateways to renew three
-    /// times in that period.
+    /// The time that a connection's status lasts without renewal by its gateway. `STRATA_PRESENCE_LEASE`: 3s to 1h,
+    /// default 27s. Gateways are asked to renew three times in that period.
     public var lease: Duration = .seconds(27)
-    /// `STRATA_PRESENCE_GRACE` (25s; 100ms to 15m): how long a user keeps a status after a disconnect, so that a short loss of the network
-    /// is not announced to all followers (docs/conformance.md §12.8).
+    /// The time for which a user keeps a status after a disconnect, so that a short network failure is not announced to
+    /// all followers (docs/conformance.md §12.8). `STRATA_PRESENCE_GRACE`: 100ms to 15m, default 25s.
     public var grace: Duration = .seconds(25)
-    /// `STRATA_PRESENCE_RETENTION` (30d; 1h to 365d): how long the presence service remembers the status that a user chose, and when the user was
-    /// last seen.
+    /// The time for which a user's chosen status and last-seen time are kept. `STRATA_PRESENCE_RETENTION`: 1h to 365d,
+    /// default 30d.
     public var retention: Duration = .seconds(30 * 86_400)
-    /// `STRATA_PRESENCE_SWEEP` (1s; 10ms to 1m): the mean time between two looks for leases that have ended.
+    /// The mean time between two sweeps for expired leases. `STRATA_PRESENCE_SWEEP`: 10ms to 1m, default 1s.
     public var sweepEvery: Duration = .seconds(1)
-    /// `STRATA_PRESENCE_SWEEP_BATCH` (200; 1 to 10,000): users of one shard looked at in one go.
+    /// The maximum number of users of one shard in one sweep. `STRATA_PRESENCE_SWEEP_BATCH`: 1 to 10,000, default 200.
     public var sweepBatch = 200
 
-    /// When gateways are asked to renew leases: two of three tries may fail.
+    /// The period in which gateways are to renew leases. Two of three attempts may fail.
     var renewAfter: Duration { lease / 3 }
 
-    /// The longest time between the end of a user's last connection, or of its gateway, and the announcement, if Redis answers: the later of the two ends,
-    /// and a pause between two looks.
+    /// The maximum time between the end of a user's last connection, or of its gateway, and the announcement, provided
+    /// that Redis answers. It is the longer of lease and grace, plus the pause between two sweeps.
     var longestUntilOffline: Duration { max(lease, grace) + sweepEvery * 1.25 }
 
-    /// The defaults.
+    /// Creates the default periods.
     public init() {}
 
-    /// Reads them.
-    /// - Throws: `SettingsError` naming the key that cannot be used.
+    /// Reads the periods from the environment.
+    /// - Throws: `SettingsError`, which names the invalid key.
     public init(_ settings: Settings) throws {
         lease = try settings.duration("STRATA_PRESENCE_LEASE", default: lease, in: .seconds(3) ... .seconds(3600))
         grace = try settings.duration("STRATA_PRESENCE_GRACE", default: grace, in: .milliseconds(100) ... .seconds(900))

@@ -2,31 +2,38 @@
 
 import Redis
 
-/// Presence, as it lives in Redis. A user's keys, the user's channel and the deadlines of the user's shard carry the same hash tag.
+/// The Redis scripts of presence. A user's keys, the user's channel and the deadlines of the user's shard have the same
+/// hash tag.
 ///
-/// - `pl:{shard}:<app>:<user>` is a hash of the user's leases: connection → `<status>:<end in ms>`. It expires by itself after the last of them.
-/// - `pr:{shard}:<app>:<user>` is what is remembered of the user for weeks: `status` as last announced, `chosen` (for `auto`), `seen` and `changed`
-///   (microseconds).
-/// - `pd:{shard}` is a sorted set of `<app>:<user>` by the end (ms) of the user's first lease to end.
+/// - `pl:{shard}:<app>:<user>` is a hash of the user's leases: connection → `<status>:<end in ms>`. It expires some
+///   time after the last lease.
+/// - `pr:{shard}:<app>:<user>` is the user's record, kept for weeks: `status` as last announced, `chosen` (for `auto`),
+///   `seen` and `changed` (microseconds).
+/// - `pd:{shard}` is a sorted set of `<app>:<user>` by the earliest end (ms) of the user's leases.
 ///
-/// Every script ends in the same way, by settling: leases that have ended go, and if the best of the rest is another status than the announced one,
-/// that is recorded and published. So a change is announced once, whichever instance finds it first.
+/// All scripts except ``due`` and ``drop`` end by settling: they remove expired leases, and record and publish the best
+/// remaining status if it differs from the announced one. So a change is announced once, by the instance that finds it
+/// first.
 ///
-/// `KEYS` of all but ``due`` and ``drop``: leases, record, deadlines, the user's channel. `ARGV` of all but these: member, the publication's fields
-/// that name the user, retention of the record (ms), then as each says. They answer what ``get`` does, unless they say otherwise.
+/// These scripts have the following parameters, and the result of ``get`` unless stated otherwise:
+/// - `KEYS`: leases, record, deadlines, the user's channel.
+/// - `ARGV`: member, the publication's fields that name the user, retention of the record (ms), then the arguments
+///   listed with each script.
 struct PresenceScripts: Sendable {
-    /// Sets a connection's status. `ARGV`: connection, status or `auto`, how long the lease lasts (ms).
+    /// Sets a connection's status. `ARGV`: connection, status or `auto`, duration of the lease (ms).
     let set: RedisScript
-    /// Renews leases. `ARGV`: how long they last (ms), connections. Answers those connections that have no lease.
+    /// Renews leases. `ARGV`: duration of the leases (ms), connections. Returns the connections without a lease.
     let renew: RedisScript
-    /// Lets leases end after a grace. `ARGV`: the grace (ms), connections.
+    /// Makes leases end after a grace period. `ARGV`: the grace period (ms), connections.
     let release: RedisScript
-    /// Settles, and answers status, when last seen, and when the status last changed (microseconds, or nil).
+    /// Settles, and returns the status, the last-seen time and the time of the last change (microseconds, or nil).
     let get: RedisScript
-    /// Members of a shard of whom a lease has ended. `KEYS`: deadlines. `ARGV`: how many at most. Answers, if there are none, the time until there
-    /// will be (ms; -1: no user has a lease); otherwise an array: the greatest lateness (ms), members.
+    /// Finds members of a shard with an expired lease. `KEYS`: deadlines. `ARGV`: the maximum number of members.
+    /// Returns an array of the greatest lateness (ms) and the members. If there are none, returns the time until the
+    /// next lease expires (ms; -1: no leases).
     let due: RedisScript
-    /// Takes out of a shard's deadlines what is no user's. `KEYS`: deadlines. `ARGV`: members. Answers how many.
+    /// Removes invalid members from a shard's deadlines. `KEYS`: deadlines. `ARGV`: members. Returns the number of
+    /// removed members.
     let drop: RedisScript
 
     init(clock: ScriptClock = .server) {
@@ -41,10 +48,12 @@ struct PresenceScripts: Sendable {
             source: "local gone = 0 for i = 1, #ARGV do gone = gone + redis.call('ZREM', KEYS[1], ARGV[i]) end return gone")
     }
 
-    /// Best first: where the user can be reached now, then where they are but would rather not be disturbed, then where they have been lately.
-    /// Whatever others may see comes before what they may not; of these two, `invisible` tells the user that they are connected.
+    /// The common part of the scripts, which ranks statuses. Visible statuses come first: available, busy, away. Then
+    /// come those that others cannot see; `invisible` precedes `offline`, because it shows the user that they are
+    /// connected.
     ///
-    /// A publication is the fields that name the user, then the status (field 3, text) and when the user was last seen (field 4, varint).
+    /// A publication consists of the fields that name the user, the status (field 3, text) and the last-seen time
+    /// (field 4, varint).
     private static let head = #"""
 
         local now_us = time[1] * 1000000 + time[2]

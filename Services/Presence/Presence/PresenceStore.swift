@@ -7,7 +7,7 @@ import NIOCore
 import Redis
 import StrataModel
 
-/// Presence in Redis: leases of connections, and what follows from them for their user.
+/// Presence in Redis: the leases of connections, and the resulting statuses of their users.
 struct PresenceStore: Sweepable {
     struct User: Hashable, Sendable {
         var app: AppID
@@ -33,10 +33,9 @@ struct PresenceStore: Sweepable {
         }
     }
 
-    /// What is known of a user.
     struct Found: Sendable {
         var presence: Presence
-        /// When the user's status last changed; nil: never, as far as is remembered.
+        /// The time of the last change of status; nil if none is recorded.
         var changedAt: Timestamp?
     }
 
@@ -72,7 +71,7 @@ struct PresenceStore: Sweepable {
         try await redis.evaluateAll(calls, deadline: min(deadline, .now + timeout)).map { try $0.get() }
     }
 
-    /// Sets the status of a connection; nil stands for `auto`: what the user last chose, or `available`.
+    /// Sets the status of a connection. Nil means `auto`: the status that the user last chose, or `available`.
     func set(_ status: Presence.Status?, of connection: UInt64, for user: User, deadline: ContinuousClock.Instant) async throws {
         let call = try call(
             scripts.set, for: user, arguments: [.string(String(connection)), .string(status?.rawValue ?? "auto"), .milliseconds(periods.lease)])
@@ -80,7 +79,7 @@ struct PresenceStore: Sweepable {
     }
 
     /// Renews leases in one pipeline.
-    /// - Returns: those that Redis has forgotten.
+    /// - Returns: the leases that Redis no longer has.
     func renew(
         _ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant
     ) async throws -> [(user: User, connections: [UInt64])] {
@@ -93,7 +92,7 @@ struct PresenceStore: Sweepable {
             }
     }
 
-    /// Lets leases end after the grace, in one pipeline.
+    /// Makes leases end after the grace period, in one pipeline.
     func release(_ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant) async throws {
         let calls = try leases.map { lease in
             try call(scripts.release, for: lease.user, arguments: [.milliseconds(periods.grace)] + lease.connections.map { .string(String($0)) })
@@ -101,7 +100,7 @@ struct PresenceStore: Sweepable {
         _ = try await perform(calls, deadline: deadline)
     }
 
-    /// What is known of these users, in their order. A lease that has ended does not count, whether or not it was swept.
+    /// Returns the presence of users, in their order. Expired leases do not count, even before they are swept.
     func find(_ users: [User], deadline: ContinuousClock.Instant) async throws -> [Found] {
         let calls = try users.map { try call(scripts.get, for: $0) }
         return try await perform(calls, deadline: deadline)
@@ -125,7 +124,8 @@ struct PresenceStore: Sweepable {
             calls += due.map { (look, $0) }
         }
         guard !calls.isEmpty else { return findings }
-        // Only what was settled is due no more: a look whose calls fail would find the same at once, again and again.
+        // Only settled members are no longer due. If a call fails, the sweep counts as failed; otherwise it would be
+        // repeated immediately and find the same members.
         for (call, result) in zip(calls, await redis.evaluateAll(calls.map { $0.call }, deadline: .now + timeout)) {
             guard case .success(let reply) = result else {
                 findings[call.look] = .failed
@@ -142,7 +142,7 @@ struct PresenceStore: Sweepable {
 
     private static func deadlines(of shard: Int) -> String { "pd:{\(shard)}" }
 
-    /// What a look at a shard found, and the calls that settle it.
+    /// Returns the finding for a shard, and the calls that settle the users found.
     private func finding(_ result: Result<RedisValue, RedisError>, on shard: Int) -> (SweepFinding, [Call]) {
         guard case .success(let reply) = result else { return (.failed, []) }
         if let wait = reply.int { return (.nothing(next: wait < 0 ? nil : .milliseconds(wait)), []) }
@@ -151,7 +151,7 @@ struct PresenceStore: Sweepable {
         var strange: [RedisArgument] = []
         for element in elements.dropFirst() {
             guard let bytes = element.bytes else { continue }
-            // Spelled otherwise, it is not what a script about this user would settle.
+            // A member in another spelling is not the key that the script for this user would settle.
             if let user = User(member: String(buffer: bytes)), ByteBuffer(string: user.member) == bytes, let call = try? call(scripts.get, for: user)
             {
                 due.append(call)
@@ -160,7 +160,7 @@ struct PresenceStore: Sweepable {
             }
         }
         let isBatchFull = due.count >= periods.sweepBatch
-        // No user is called so, so no lease ends with these. Left there they would be found first for ever.
+        // Remove members that name no user. No lease settles them, so every sweep would find them first.
         if !strange.isEmpty { due.append((scripts.drop, [Self.deadlines(of: shard)], strange)) }
         return (.work(lateness: .milliseconds(late), isBatchFull: isBatchFull), due)
     }

@@ -3,7 +3,7 @@
 import Redis
 
 extension Duration {
-    /// Whole milliseconds, as scripts count.
+    /// The duration in whole milliseconds, the unit of the scripts.
     var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1000 + attoseconds / 1_000_000_000_000_000
@@ -11,6 +11,5 @@ extension Duration {
 }
 
 extension RedisArgument {
-    /// A period in milliseconds.
     static func milliseconds(_ duration: Duration) -> RedisArgument { .integer(duration.milliseconds) }
 }

@@ -8,7 +8,8 @@ import Redis
 public import ServiceKit
 public import ServiceLifecycle
 
-/// The presence service: who is typing and who is online. All state is in Redis and ephemeral; PostgreSQL is never touched.
+/// The presence service, which tracks typing and online users. All state is ephemeral and in Redis; PostgreSQL is never
+/// used.
 ///
 /// Stateless: any number of instances may run, all of them sweep, and any may be killed at any moment.
 public final class PresenceService: StrataService {
@@ -19,8 +20,8 @@ public final class PresenceService: StrataService {
     private let sweeps: [any Service]
     private let server: RPCServer
 
-    /// Puts the service together; nothing is connected before it runs.
-    /// - Throws: if a setting cannot be used.
+    /// Creates the service. Connections are opened when it runs.
+    /// - Throws: an error if a setting is invalid.
     public init(settings: PresenceSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
@@ -40,13 +41,13 @@ public final class PresenceService: StrataService {
         server = RPCServer(handlers, configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
-    /// Everything that has to run, in the order of dependency.
+    /// The components to run, in the order of dependency.
     public var services: [any Service] { [redis] + sweeps + [server] }
 
-    /// The port at which calls are answered. Waits until the server listens.
+    /// The port for calls. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
 
-    /// Ready means that Redis answers.
+    /// Adds a readiness check that requires an answer of Redis.
     public func addChecks(to health: Health) {
         health.add("redis") { [redis] in _ = try await redis.command(["PING"], key: nil, deadline: .now + .seconds(1)) }
     }

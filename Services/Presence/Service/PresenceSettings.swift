@@ -4,27 +4,28 @@ import Contracts
 public import RPC
 public import ServiceKit
 
-/// What the presence service can be told.
+/// The settings of the presence service. Each value names its environment variable.
 public struct PresenceSettings: ServiceSettings {
-    /// Where all state is, and where it is published.
+    /// The Redis server that holds all state and on which changes are published.
     public var redis: RedisSettings
-    /// `STRATA_RPC_…`: where calls are answered, and the secret callers must hold.
+    /// The server for calls, with the secret that callers must hold (`STRATA_RPC_…`).
     public var rpc: RPCServerConfiguration
-    /// `STRATA_PRESENCE_REDIS_TIMEOUT` (500ms; 10ms to 10s): how long one request waits for Redis. What is ephemeral is not worth a longer wait.
+    /// The time limit of one request to Redis. `STRATA_PRESENCE_REDIS_TIMEOUT`: 10ms to 10s, default 500ms. Ephemeral
+    /// data is not worth a longer wait.
     public var redisTimeout: Duration = .milliseconds(500)
     /// The periods of typing.
     public var typing = TypingSettings()
     /// The periods of presence.
     public var presence = PresencePeriods()
 
-    /// Settings with these addresses, and for the rest the defaults above.
+    /// Creates settings with these addresses and otherwise the defaults above.
     public init(redisURL: String, rpc: RPCServerConfiguration) {
         redis = RedisSettings(url: redisURL)
         self.rpc = rpc
     }
 
-    /// Reads them.
-    /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
+    /// Reads the settings from the environment.
+    /// - Throws: `SettingsError`, which names the missing or invalid key.
     public init(_ settings: Settings, common: CommonSettings) throws {
         redis = try RedisSettings(settings)
         rpc = try settings.rpcServer(name: "presence", common).withMethodNames
@@ -36,10 +37,10 @@ public struct PresenceSettings: ServiceSettings {
 }
 
 extension PresenceSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves out the URL of Redis, which can hold passwords: what holds settings may be printed whole, as libraries do in their logs.
+    /// A description without the Redis URL, which can hold passwords. Libraries may log objects that hold settings.
     public var description: String { "PresenceSettings(rpc: \(rpc))" }
-    /// The same.
+    /// A description without secrets, like ``description``.
     public var debugDescription: String { description }
-    /// Without children, so that `dump` shows no secret either.
+    /// A mirror without children, so that `dump` shows no secrets.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

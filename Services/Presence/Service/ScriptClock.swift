@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a script takes the time from.
+/// The time source of a script.
 ///
-/// Instances' clocks differ, and a deadline set by one is judged by another: only Redis's own clock counts.
+/// The clocks of instances differ, and a deadline set by one instance is evaluated by another. So only the clock of
+/// Redis is used.
 struct ScriptClock: Sendable {
-    /// Lua that defines `time`, as the command TIME returns it: seconds and microseconds.
+    /// The Lua code that defines `time` as returned by the command TIME: seconds and microseconds.
     let source: String
 
-    /// The server's clock. What services use.
+    /// The clock of the Redis server, used in production.
     static let server = ScriptClock(source: "local time = redis.call('TIME')")
 }

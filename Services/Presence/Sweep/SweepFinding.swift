@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one look at a shard found.
+/// The result of sweeping one shard.
 enum SweepFinding: Sendable, Equatable {
-    /// Nothing is due; the time until something will be, nil if there is nothing.
+    /// Nothing is due. `next`: the time until the next deadline, or nil if there is none.
     case nothing(next: Duration?)
-    /// Something was due, and was ended. `lateness`: of the most overdue. `isBatchFull`: there may be more.
+    /// Due entries were ended. `lateness`: that of the most overdue entry. `isBatchFull`: true if more entries may be
+    /// due.
     case work(lateness: Duration, isBatchFull: Bool = false)
-    /// Redis did not answer, or not all that was due could be done.
+    /// Redis did not answer, or some due entries could not be ended.
     case failed
 }

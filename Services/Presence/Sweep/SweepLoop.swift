@@ -4,18 +4,19 @@ import Logging
 import Metrics
 import ServiceLifecycle
 
-/// Something that has deadlines on shards.
+/// A store with deadlines on shards.
 protocol Sweepable: Sendable {
-    /// What its deadlines are of, for logs.
+    /// The name of the store in logs.
     var name: String { get }
-    /// What the names of its metrics begin with.
+    /// The prefix of the store's metric names.
     var metricPrefix: String { get }
-    /// Ends what is due on `shards`. Answers in their order.
+    /// Ends due entries on `shards`. Returns the findings in the order of the shards.
     func sweep(_ shards: [Int]) async -> [SweepFinding]
 }
 
-/// Again and again, sweeps the shards in which something may be due. Every instance does: one script takes what is due and announces it, so it is announced once whichever
-/// instance comes first, and no instance has to be elected.
+/// A service that periodically sweeps the shards in which entries may be due. Every instance runs it. One script takes
+/// due entries and announces them, so each is announced once, by the first instance that finds it. No leader election
+/// is needed.
 struct SweepLoop<Target: Sweepable>: Service {
     private let target: Target
     private let every: Duration
@@ -50,9 +51,10 @@ struct SweepLoop<Target: Sweepable>: Service {
                         level: hasFailed ? .warning : .notice, "\(hasFailed ? "sweeping has stopped" : "sweeping goes on")",
                         metadata: ["sweep.name": "\(target.name)"])
                 }
-                // One look takes a batch. After the end of a gateway with a hundred thousand sockets there are many, and each must be told in time.
+                // A sweep takes one batch. When a gateway with a hundred thousand sockets dies, many batches are due,
+                // and each must be announced in time. So continue without a pause.
                 if outcome == .mayHaveMore { continue }
-                // Instances that started together drift apart.
+                // The random factor keeps instances that started together from staying in step.
                 try? await Task.sleep(for: every * Double.random(in: 0.75...1.25))
             }
         }
@@ -60,7 +62,7 @@ struct SweepLoop<Target: Sweepable>: Service {
 
     private enum Outcome { case done, mayHaveMore, failed }
 
-    /// What the shards came to together: a failure of one of them counts first.
+    /// Sweeps the due shards and returns the combined outcome. A failure of one shard takes precedence.
     private func look(_ schedule: inout SweepSchedule) async -> Outcome {
         let now = ContinuousClock.now
         let due = schedule.due(at: now)

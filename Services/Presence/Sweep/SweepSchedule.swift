@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When each shard has to be looked at again: what makes an idle sweep cost next to nothing.
+/// The next sweep time of each shard, so that sweeps of idle shards cost almost nothing.
 ///
-/// A look that finds nothing due learns when something will be. Nothing that happens after it can be due earlier than the shortest period there is,
-/// so the shard is left alone until then. Half of that period is used: an instance whose periods are set longer than those of another one must not sleep through
-/// the other one's deadlines.
+/// A sweep that finds nothing due returns the time of the next deadline. A later event sets its deadline at least the
+/// shortest period ahead, so the shard can rest until then. Only half of that period is used, because another instance
+/// may have shorter periods and therefore earlier deadlines.
 struct SweepSchedule: Sendable {
     private var nextLook: [ContinuousClock.Instant?]
     private let longestRest: Duration
 
-    /// - Parameter shortestPeriod: no deadline is ever set nearer than this.
+    /// - Parameter shortestPeriod: the minimum time between an event and its deadline.
     init(shards: Int, shortestPeriod: Duration) {
         nextLook = Array(repeating: nil, count: shards)
         longestRest = shortestPeriod / 2
@@ -19,11 +19,12 @@ struct SweepSchedule: Sendable {
         nextLook.indices.filter { shard in nextLook[shard].map { $0 <= now } ?? true }
     }
 
-    /// A look that began at `now` found nothing due; `next` is the time until something will be, nil if there is nothing.
+    /// Records a sweep that began at `now` and found nothing due. `next` is the time until the next deadline, or nil if
+    /// there is none.
     mutating func foundNothing(at shard: Int, now: ContinuousClock.Instant, next: Duration?) {
         nextLook[shard] = now + min(next ?? longestRest, longestRest)
     }
 
-    /// Something was due, or the look failed: look again next time.
+    /// Records a sweep that found due entries or failed. The shard is swept again next time.
     mutating func foundWork(at shard: Int) { nextLook[shard] = nil }
 }

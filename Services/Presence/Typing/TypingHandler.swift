@@ -5,7 +5,7 @@ import RPC
 import Redis
 import StrataModel
 
-/// Answers what gateways say of typists. Whether the user is a participant is the gateway's business.
+/// Handles the gateways' typing signals. The gateway checks that the user is a participant.
 struct TypingHandler: CallHandler {
     let store: TypingStore
 
@@ -29,7 +29,8 @@ struct TypingHandler: CallHandler {
 }
 
 extension RedisError {
-    /// What a client is told: that Redis is away or slow; or the error itself, if it is a fault of ours.
+    /// The error for the caller: `service_unavailable` if Redis is unreachable or slow, or this error if it indicates a
+    /// bug.
     var refusal: any Error {
         switch code {
         case .cancelled: CancellationError()

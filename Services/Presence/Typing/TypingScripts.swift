@@ -2,27 +2,33 @@
 
 import Redis
 
-/// Typing, as it lives in Redis. All keys of a shard, and the channels of its conversations, carry the same hash tag, so that one script may
-/// touch and publish them in a cluster too.
+/// The Redis scripts of typing. All keys of a shard, and the channels of its conversations, have the same hash tag. So
+/// one script may access and publish them in a cluster, too.
 ///
-/// - `t:{shard}` is a hash, `<conversation>:<user>` → MessagePack of: state, when it was last announced (ms), the publications that say
-///   `paused` and `finished`. They are kept since the sweep may run on an instance that has never heard of this user.
-/// - `td:{shard}` is a sorted set of the same members by the time (ms) when the state ends.
+/// - `t:{shard}` is a hash: `<conversation>:<user>` → MessagePack of the state, the time of its last announcement (ms),
+///   and the publications that say `paused` and `finished`. The publications are stored because the instance that
+///   sweeps may not know the user.
+/// - `td:{shard}` is a sorted set of the same members by the end of the state (ms).
 ///
-/// Both expire some time after the last event of the shard (`timeToLive`): then no instance has swept them.
+/// Both keys expire some time after the last event of the shard (`timeToLive`), in case no instance sweeps.
 struct TypingScripts: Sendable {
-    /// One event of a typist.
+    /// Processes a typing event.
     ///
-    /// `KEYS`: states, deadlines, the conversation's channel. `ARGV`: member, action, its publication, the publications of `paused` and
-    /// `finished`, how long (ms) `started` and `paused` last, how often (ms) an unchanged state is announced, TTL of the keys (ms).
-    /// Answers 0 if nothing was announced, 1 if an unchanged state was announced again, 2 for a transition.
+    /// - `KEYS`: states, deadlines, the conversation's channel.
+    /// - `ARGV`: member; action; its publication; the publications of `paused` and `finished`; the durations of
+    ///   `started` and `paused` (ms); the interval at which an unchanged state is announced (ms); TTL of the keys (ms).
+    ///
+    /// Results:
+    /// - 0: nothing was announced.
+    /// - 1: an unchanged state was announced again.
+    /// - 2: a transition was announced.
     let event: RedisScript
 
-    /// Ends what is due on one shard.
+    /// Ends the states that are due on one shard.
     ///
-    /// `KEYS`: states, deadlines. `ARGV`: how many at most, how long `paused` lasts (ms), what stands before the conversation in a channel's name.
-    /// Answers, if nothing was due, the time until something will be (ms; -1: there is nothing); otherwise an array: number paused, number
-    /// finished, the greatest lateness (ms).
+    /// `KEYS`: states, deadlines. `ARGV`: the maximum number of states, the duration of `paused` (ms), the prefix of
+    /// the conversations' channel names. Returns an array of the number paused, the number finished and the greatest
+    /// lateness (ms). If nothing was due, returns the time until the next deadline (ms; -1: none).
     let sweep: RedisScript
 
     init(clock: ScriptClock = .server) {

@@ -3,24 +3,28 @@
 public import ServiceKit
 import StrataModel
 
-/// The periods of typing. Every instance must have the same, but for the time of a change from some to others.
+/// Typing timeouts. All instances must use the same values, except during a rolling change.
 public struct TypingSettings: Sendable {
-    /// `STRATA_TYPING_PAUSE` (10s; 100ms to 10m): how long `started` lasts unless it is renewed; then it becomes `paused`.
+    /// The duration of `started` without renewal, after which it becomes `paused`. `STRATA_TYPING_PAUSE`: 100ms to 10m,
+    /// default 10s.
     public var pauseAfter: Duration = .seconds(10)
-    /// `STRATA_TYPING_FINISH` (10s; 100ms to 10m): how long `paused` lasts unless it is renewed; then it becomes `finished`.
+    /// The duration of `paused` without renewal, after which it becomes `finished`. `STRATA_TYPING_FINISH`: 100ms to
+    /// 10m, default 10s.
     public var finishAfter: Duration = .seconds(10)
-    /// `STRATA_TYPING_REPEAT` (2500ms; 0s to 10m): how often an unchanged state is announced again. Stock receivers forget a typist after 6 s.
+    /// The interval at which an unchanged state is announced again. `STRATA_TYPING_REPEAT`: 0s to 10m, default 2500ms.
+    /// Stock receivers forget a typist after 6 s.
     public var repeatAfter: Duration = .milliseconds(2500)
-    /// `STRATA_TYPING_SWEEP` (100ms; 10ms to 5s): the mean time between two looks at what is due.
+    /// The mean time between two sweeps. `STRATA_TYPING_SWEEP`: 10ms to 5s, default 100ms.
     public var sweepEvery: Duration = .milliseconds(100)
-    /// `STRATA_TYPING_SWEEP_BATCH` (500; 1 to 10,000): states that one script ends at most; Redis does nothing else meanwhile.
+    /// The maximum number of states that one script ends. `STRATA_TYPING_SWEEP_BATCH`: 1 to 10,000, default 500. Redis
+    /// runs no other command meanwhile.
     public var sweepBatch = 500
 
-    /// The defaults.
+    /// Creates the default settings.
     public init() {}
 
-    /// Reads them.
-    /// - Throws: `SettingsError` naming the key that cannot be used.
+    /// Reads the settings from the environment.
+    /// - Throws: `SettingsError`, which names the invalid key.
     public init(_ settings: Settings) throws {
         let periods = Duration.milliseconds(100) ... .seconds(600)
         pauseAfter = try settings.duration("STRATA_TYPING_PAUSE", default: pauseAfter, in: periods)
@@ -30,11 +34,11 @@ public struct TypingSettings: Sendable {
         sweepBatch = try settings.int("STRATA_TYPING_SWEEP_BATCH", default: sweepBatch, in: 1...10_000)
     }
 
-    /// How long the announcement of `action` is good for. A gateway that hears nothing more for so long has missed the end, or no
-    /// instance could announce it, and tells its clients `finished` itself.
+    /// Returns the time for which an announcement of `action` is valid. A gateway that receives nothing more within
+    /// that time sends its clients `finished` itself: the end was lost, or no instance could announce it.
     ///
-    /// The longest silence after `started`: a repetition that is not announced may come up to ``repeatAfter`` later, and then both periods run. The 2.5 s are
-    /// for the sweep and the network.
+    /// The time covers the longest silence after `started`: a renewal that is not announced can come up to
+    /// ``repeatAfter`` later, and then both timeouts run. The additional 2.5 s cover the sweep and the network.
     func goodFor(_ action: TypingAction) -> Duration {
         let margin = repeatAfter + max(.milliseconds(2500), sweepEvery * 2)
         return switch action {
@@ -44,6 +48,6 @@ public struct TypingSettings: Sendable {
         }
     }
 
-    /// How long the keys outlive the last event, should no instance sweep.
+    /// The time after the last event at which the keys expire, in case no instance sweeps.
     var timeToLive: Duration { pauseAfter + finishAfter + .seconds(60) }
 }

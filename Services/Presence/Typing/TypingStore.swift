@@ -5,11 +5,10 @@ import Metrics
 import Redis
 import StrataModel
 
-/// Typing in Redis: events of typists, and the sweep that ends what they do not renew.
+/// Typing states in Redis: the events of typists, and the sweep that ends states without renewal.
 struct TypingStore: Sweepable {
-    /// What an event did.
     enum Outcome: Int64, Sendable {
-        /// The state was announced a moment ago, or there was none to end.
+        /// The state was announced recently, or there was none to end.
         case nothingAnnounced = 0
         case announcedAgain = 1
         case transition = 2
@@ -30,7 +29,7 @@ struct TypingStore: Sweepable {
         self.scripts = scripts
     }
 
-    /// One event: the transition and its announcement are one script. Repeating it does no harm.
+    /// Processes an event. One script makes the transition and announces it. A repetition is harmless.
     @discardableResult
     func event(_ signal: TypingSignal, deadline: ContinuousClock.Instant) async throws -> Outcome {
         func publication(_ action: TypingAction) throws -> RedisArgument {
@@ -72,7 +71,7 @@ struct TypingStore: Sweepable {
     }
 }
 
-/// Redis answered what the scripts never answer: a fault of ours.
+/// A reply that the scripts never give. It indicates a bug in Strata.
 struct MalformedReply: Error {}
 
 struct TypingMetrics: Sendable {

@@ -3,8 +3,9 @@
 import StrataModel
 import Synchronization
 
-/// The verifications that this instance has under way: one of a hook, and a few of an app and of a host. A verification beyond them waits until
-/// its lease ends, so that no app uses up the instance, or makes it call a stranger again and again.
+/// The limits on concurrent verifications of this instance: one per hook, and a few per app and per host. A
+/// verification over a limit waits until its lease ends. So no app can use up the instance, or make it call a foreign
+/// host repeatedly.
 final class VerificationRoom: Sendable {
     static let mostOfApp = 4
     static let mostOfHost = 8
@@ -18,7 +19,7 @@ final class VerificationRoom: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Returns: whether there is room; then ``end(_:of:at:)`` must be called.
+    /// Begins a verification. If it returns true, ``end(_:of:at:)`` must be called.
     func begin(_ hook: WebhookID, of app: AppID, at host: String) -> Bool {
         state.withLock { state in
             let (ofApp, ofHost) = (state.apps[app] ?? 0, state.hosts[host] ?? 0)

@@ -9,7 +9,8 @@ import Postgres
 import ServiceLifecycle
 import StrataModel
 
-/// Asks receivers whether they want the events of a hook, with a challenge that they must answer; and makes hooks active once every service records for them.
+/// Verifies hooks: sends receivers a challenge that they must answer, and activates hooks once every service records
+/// events for them.
 struct Verifier: Service {
     let store: HookStore
     let sender: HTTPSender
@@ -23,25 +24,24 @@ struct Verifier: Service {
         (self.store, self.sender, self.settings, self.logger) = (store, sender, settings, logger)
     }
 
-    /// The app's server waits for the answer, which comes through a gateway.
+    /// The time limit of a verification, because the app's server waits for its result through a gateway.
     private static let longest = Duration.seconds(9)
-    /// Lanes, in one transaction.
+    /// The number of lanes reset in one transaction.
     private static let mostReset: Int64 = 5000
 
-    /// For how long a verification is this instance's.
+    /// The time for which this instance claims a verification, in milliseconds.
     var lease: Int64 { Int64((settings.timeout + .seconds(10)) / .milliseconds(1)) }
     private var delay: Int64 { Int64(HookStore.activationDelay / .milliseconds(1)) }
 
-    /// What came of asking a receiver.
     private enum Verdict {
         case wantsEvents
         case refused(ReceiverFault)
-        /// It was not asked, or not to the end.
+        /// The receiver was not called, or the call was interrupted.
         case none
     }
 
-    /// Asks the receiver of a hook, and notes the answer. Where there is no room, the receiver is asked when the lease ends.
-    /// - Returns: the hook afterwards; nil if it is gone, or was deactivated meanwhile.
+    /// Verifies a hook and records the result. If there is no room, the hook is verified when the lease ends.
+    /// - Returns: the updated hook; nil if it was deleted or deactivated in the meantime.
     func verify(_ hook: Hook) async throws(Failure) -> Hook? {
         let webhook = hook.webhook
         let host = (try? TargetURL(webhook.targetURL, allowsHTTP: settings.allowsHTTP))?.authority ?? ""
@@ -55,7 +55,7 @@ struct Verifier: Service {
             logger.notice(
                 "a webhook could not be verified",
                 metadata: ["webhook.id": "\(webhook.id)", "app.id": "\(webhook.app)", "error.message": "\(fault)"])
-        // It is asked when the lease ends, by any instance.
+        // Any instance verifies the hook when the lease ends.
         case .none: return hook
         }
         return try await store.hook(EndVerification(id: webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5))
@@ -85,8 +85,9 @@ struct Verifier: Service {
         }
     }
 
-    /// Verifies hooks whose instance has not done so in time, makes verified ones active, and removes what is needed no more; until the service stops. None of
-    /// these waits for another one: receivers can be slow, and rows many.
+    /// Runs periodic tasks until the service stops: verifies hooks that no instance verified in time, activates
+    /// verified hooks, enforces limits, and removes obsolete rows. The tasks are independent, because receivers can be
+    /// slow and rows numerous.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
@@ -113,7 +114,7 @@ struct Verifier: Service {
         }
     }
 
-    /// Ends hooks of suspended apps, and those for which too much waits.
+    /// Deactivates hooks of suspended apps, and hooks with too large a backlog.
     func limit() async throws {
         for hook in try await store.hooks(EndSuspended(), deadline: .now + .seconds(5)) {
             logger.notice(
@@ -137,11 +138,11 @@ struct Verifier: Service {
 
     private func verifyWaiting() async throws {
         let waiting = try await store.hooks(ClaimVerifications(limit: 8, lease: lease), deadline: .now + .seconds(5))
-        // The next ones do not wait for receivers that are slow.
+        // Verify concurrently, so that slow receivers do not delay other hooks.
         for hook in waiting { Task { _ = try? await verify(hook) } }
     }
 
-    /// Makes verified hooks active; those with conversations that have failed, when all of these have been made due, some thousands at a time.
+    /// Activates verified hooks. If a hook has failed lanes, they are first made due, some thousands at a time.
     private func settle() async throws {
         _ = try await store.pool.query(SettleHooks(delay: delay), deadline: .now + .seconds(5))
         _ = try await store.pool.query(ResetLanes(limit: Self.mostReset), deadline: .now + .seconds(5))

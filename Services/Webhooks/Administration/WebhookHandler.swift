@@ -7,7 +7,7 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// Answers the calls by which an app's own server administers its webhooks.
+/// Handles the calls by which an app's own server administers its webhooks.
 struct WebhookHandler: CallHandler {
     let store: HookStore
     let verifier: Verifier
@@ -68,7 +68,7 @@ struct WebhookHandler: CallHandler {
                 webhook: webhook, sealedSecret: sealed, kinds: kinds, config: config, limit: settings.perApp, lease: verifier.lease,
                 token: token),
             deadline: deadline)
-        // The answer does not wait for the receiver. If this instance is killed meanwhile, another one asks.
+        // The answer does not wait for the receiver. If this instance is killed, another one verifies the hook.
         if hook.webhook.status == .unverified { Task { _ = try? await verifier.verify(hook) } }
         return ProtoWebhook(hook.webhook)
     }

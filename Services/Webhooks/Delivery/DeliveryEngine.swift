@@ -13,24 +13,27 @@ import StrataModel
 import StrataWire
 import Synchronization
 
-/// Delivers what is in the outbox: claims lanes that are due, sends the events of each one after the other, and notes what came of it.
+/// Delivers the events in the outbox: claims lanes that are due, sends the events of each lane in order, and records
+/// the results.
 ///
-/// Any number of instances do so. A lane is claimed by one at a time, for as long as its lease, so that the events of a conversation are sent to a hook in their
-/// order; an event is sent only after the receiver has accepted the one before it. When an instance is killed, another one claims its lanes when their leases end.
+/// Any number of instances run concurrently. A lane is claimed by one instance at a time, for the duration of a lease,
+/// so that a hook receives the events of a conversation in order. An event is sent only after the receiver has accepted
+/// the one before it. If an instance is killed, others claim its lanes when their leases end.
 final class DeliveryEngine: Service {
-    /// Of one lane, in one claim.
+    /// The maximum number and size of events of one lane in one claim.
     private static let mostEvents: Int64 = 32, mostBytes = 256 << 10
-    /// The most bytes of metadata in an event; a larger tree is left out.
+    /// The maximum size of metadata in an event, in bytes. A larger tree is left out.
     private static let mostMetadata = 256 << 10
-    /// After so many claims of instances that were killed, a lane's events are told without their objects: one of these may be what killed them.
+    /// The number of lost claims after which a lane's events are sent without their objects, because one of these may
+    /// have killed the instances.
     private static let mostLost = 3
-    /// Lanes whose events are read at a time.
+    /// The number of lanes whose events are read in one statement.
     private static let mostRead = 16
-    /// How long the engine waits after nothing was due, before it looks again.
+    /// The pause after a claim that found nothing due.
     private static let idlePause = Duration.milliseconds(100)
-    /// How long a lane waits whose events could not be read, or whose receiver was not asked, and its hook with it: its other lanes would fare no better.
+    /// The pause of a lane, and of its hook, after its events could not be read or its receiver was not called. The
+    /// hook's other lanes would fail in the same way.
     private static let shortPause = Duration.seconds(1)
-    /// How often the hooks are read.
     private static let hooksInterval = Duration.seconds(1)
 
     private let store: HookStore
@@ -43,7 +46,7 @@ final class DeliveryEngine: Service {
     private let logger: Logger
     private let room: Mutex<DeliveryRoom>
     private let hooks = Mutex<[WebhookID: Ready]>([:])
-    /// Active hooks whose secrets could not be decrypted when the hooks were read last.
+    /// Active hooks whose secrets could not be decrypted at the last reading.
     private let undecrypted = Mutex<Set<WebhookID>>([])
     private let isStopping = Mutex(false)
     private let wake = WakeUp()
@@ -56,7 +59,7 @@ final class DeliveryEngine: Service {
     private let heldBytes = Gauge(label: "strata_webhooks_held_bytes")
     private let latency = Timer(label: "strata_webhooks_delivery_duration_seconds")
 
-    /// An active hook, where its receiver is, and the key that signs what it is sent.
+    /// An active hook, its target, and the key that signs its events.
     private struct Ready: Sendable {
         let hook: Hook
         let target: TargetURL
@@ -78,7 +81,7 @@ final class DeliveryEngine: Service {
             ))
     }
 
-    /// Works until the service stops; then what is under way is ended and noted.
+    /// Runs until the service stops. Then deliveries in progress are finished and recorded.
     func run() async throws {
         await cancelWhenGracefulShutdown { await self.claimAgainAndAgain() }
         isStopping.withLock { $0 = true }
@@ -97,7 +100,7 @@ final class DeliveryEngine: Service {
                     try await readHooks()
                 }
                 let claimed = try await claim()
-                // Not a child of this task: what is under way is ended when the claiming is.
+                // Not a child task: deliveries in progress are finished after claiming ends.
                 if claimed.isEmpty { await wake.wait(atMost: Self.idlePause) } else { Task { await self.read(claimed) } }
             } catch {
                 claimFailures.increment()
@@ -113,7 +116,7 @@ final class DeliveryEngine: Service {
         var ready: [WebhookID: Ready] = [:]
         var unreadable: Set<WebhookID> = []
         for hook in active {
-            // What was registered can be read, unless the operator has forbidden HTTP since.
+            // A registered URL is valid, unless the operator has forbidden HTTP since.
             guard let target = try? TargetURL(hook.webhook.targetURL, allowsHTTP: settings.allowsHTTP) else { continue }
             let id = hook.webhook.id
             if let before = known[id], before.hook.sealedSecret == hook.sealedSecret {
@@ -129,7 +132,8 @@ final class DeliveryEngine: Service {
         hooks.withLock { $0 = ready }
     }
 
-    /// Logs hooks whose secrets cannot be decrypted, each once. They stay active: with the right secret of the service, what waits for them is sent.
+    /// Logs each hook whose secret cannot be decrypted, once. Such hooks stay active: with the right secret of the
+    /// service, their backlog is sent.
     private func note(undecrypted hooks: Set<WebhookID>) {
         let before = undecrypted.withLock { undecrypted in
             defer { undecrypted = hooks }
@@ -140,21 +144,21 @@ final class DeliveryEngine: Service {
         }
     }
 
-    /// A lane that has room, with the hook that it is delivered to until the lease ends.
+    /// A claimed lane, and the hook to which it is delivered until the lease ends.
     private struct Work: Sendable {
         let lane: ClaimedLane
         let ready: Ready
         let claimedAt: ContinuousClock.Instant
 
         var app: AppID { ready.hook.webhook.app }
-        /// The bytes that reading its events takes.
+        /// The bytes reserved for reading the lane's events.
         var bytes: Int { min(max(lane.bytes, 1024), DeliveryEngine.mostBytes) }
     }
 
     private func claim() async throws -> [Work] {
         let ready = hooks.withLock { $0 }
         let (limits, rest) = room.withLock { room in
-            // In another order each time, so that where there is not room for all no hook is always the last.
+            // Shuffle the hooks, so that no hook is always last when there is not enough room for all.
             let hooks = ready.values.map { (id: $0.hook.webhook.id, app: $0.hook.webhook.app, host: $0.target.authority) }
             return (room.limits(for: hooks.shuffled(), at: .now), room.rest)
         }
@@ -163,7 +167,8 @@ final class DeliveryEngine: Service {
         let query = ClaimLanes(
             hooks: limits.map { $0.id.rawValue }, limits: limits.map { Int64($0.lanes) }, total: Int64(rest), claim: UUID(),
             lease: Int64(settings.lease / .milliseconds(1)))
-        // In a task that is not cancelled when the service stops: no instance would know of the lanes, and they would wait until the lease ends.
+        // Use a task that survives the stopping of the service. Otherwise claimed lanes would be unknown to any
+        // instance and delayed until the lease ends.
         let lanes = try await Task { [store] in try await store.claim(query, deadline: .now + .seconds(5)) }.value
         if !lanes.isEmpty { claims.increment() }
         return lanes.compactMap { lane in
@@ -181,7 +186,8 @@ final class DeliveryEngine: Service {
         }
     }
 
-    /// Reads the events of claimed lanes and begins to deliver them. Some lanes at a time: if it takes too long, few are affected.
+    /// Reads the events of claimed lanes and begins to deliver them. Lanes are read in portions, so that a timeout
+    /// affects few of them.
     private func read(_ claimed: [Work]) async {
         for start in stride(from: 0, to: claimed.count, by: Self.mostRead) {
             let portion = claimed[start..<min(start + Self.mostRead, claimed.count)]
@@ -209,29 +215,28 @@ final class DeliveryEngine: Service {
         finisher.add(result, of: work.lane.claim, until: work.claimedAt + settings.lease) { [wake] in wake.signal() }
     }
 
-    // MARK: One lane
+    // MARK: Work on one lane
 
-    /// Nothing has been done: the lane is due as it was, or a little later.
+    /// Returns the result of a lane without an attempt. It is due as before, or a little later.
     private static func untouched(_ lane: ClaimedLane, pause: Duration = .zero) -> LaneResult {
         LaneResult(hook: lane.hook, lane: lane.lane, failures: lane.failures, pause: pause)
     }
 
-    /// What came of an attempt.
     private enum Outcome {
         case delivered
         case failed(ReceiverFault)
-        /// No receiver can help it: the event itself is at fault, or this version of Strata.
+        /// The event cannot be read. The cause is the event itself or this version of Strata, not the receiver.
         case unreadable
-        /// The receiver was not asked, or not to the end.
+        /// The receiver was not called, or the call was interrupted.
         case interrupted
-        /// There are no bytes left to make the request in.
+        /// The app has no bytes left for the request.
         case full
     }
 
     private func work(on work: Work) async {
         record()
         var result = Self.untouched(work.lane)
-        // A delivery that begins later than this might not end before the lease does.
+        // A delivery that begins later might not end before the lease does.
         let latest = work.claimedAt + settings.lease - settings.timeout - .seconds(5)
         events: for event in work.lane.events {
             guard .now < latest, !isStopping.withLock({ $0 }), hooks.withLock({ $0[work.lane.hook] != nil }) else { break }
@@ -248,7 +253,7 @@ final class DeliveryEngine: Service {
                 result.failures = failures + 1
                 result.pause = pause(after: failures + 1, of: work)
                 if result.pause != nil { break events }
-                // No version of Strata could read it in all that time.
+                // No instance, of any version, could read the event in that time.
                 logger.error("an event that cannot be read is left out", metadata: ["webhook.id": "\(work.lane.hook)", "event.id": "\(event.id)"])
                 (result.position, result.number, result.failures) = (event.position, event.number, 0)
                 log.ended([event.row])
@@ -265,10 +270,10 @@ final class DeliveryEngine: Service {
         end(work, with: result)
     }
 
-    /// Notes what came of a lane, and gives its room back.
-    /// - Parameter releases: whether its bytes were reserved.
+    /// Records the result of a lane and releases its room.
+    /// - Parameter releases: true if the lane's bytes were reserved.
     private func end(_ work: Work, with result: LaneResult, releases: Bool = true) {
-        // Before the room is free: who waits for the room to be empty finds that this is still to be noted.
+        // Record before releasing the room: a caller that waits for empty room must find that this result is pending.
         finish(result, of: work)
         room.withLock {
             $0.end(work.lane.hook, of: work.app, at: work.ready.target.authority)
@@ -284,8 +289,8 @@ final class DeliveryEngine: Service {
         heldBytes.record(bytes)
     }
 
-    /// Reads the objects of an event, and makes the request, within the bytes that its app may have.
-    /// - Returns: the request, and the bytes that are reserved for it.
+    /// Reads the objects of an event and makes the request, within the byte limit of the app.
+    /// - Returns: the request, and the number of bytes reserved for it.
     private func prepare(_ event: RecordedEvent, of work: Work) async throws(Unprepared) -> (request: EventRequest, bytes: Int) {
         var (event, bytes) = (event, event.bytes)
         let isSuspect = work.lane.lost >= Self.mostLost
@@ -314,10 +319,9 @@ final class DeliveryEngine: Service {
         return (request, size)
     }
 
-    /// A reason for which there is no request.
     private enum Unprepared: Error {
         case unreadable
-        /// The app's room for bytes is used up: the lane waits.
+        /// The app has used up its bytes. The lane waits.
         case full
         case interrupted
     }
@@ -364,7 +368,8 @@ final class DeliveryEngine: Service {
         return isReadable ? .failed(fault) : .unreadable
     }
 
-    /// - Returns: nil if the event cannot be read. It is tried again, since its kind may be one that only a newer version knows, while instances are replaced.
+    /// - Returns: nil if the event cannot be read. It is retried, because a newer version may know its kind while
+    ///   instances are being replaced.
     private func request(for event: RecordedEvent, to ready: Ready) -> EventRequest? {
         do {
             return EventRequest(try EventFacts.event(event), to: ready.hook.webhook, signedWith: ready.key, renderer: renderer)
@@ -374,7 +379,7 @@ final class DeliveryEngine: Service {
         }
     }
 
-    /// How long a lane waits after its first event has failed so many times; nil: for too long already.
+    /// Returns the pause of a lane after its first event has failed; nil if the retries are exhausted.
     private func pause(after failures: Int, of work: Work) -> Duration? {
         settings.retries.pause(after: failures, failingFor: failures > 1 ? work.lane.failingFor : .zero)
     }
@@ -392,11 +397,12 @@ final class DeliveryEngine: Service {
             guard let verifiedAt = work.ready.hook.verifiedAt,
                 try await !store.hooks(GiveUpHook(id: webhook.id, reason: reason, verifiedAt: verifiedAt), deadline: .now + .seconds(5)).isEmpty
             else {
-                // The hook was deactivated meanwhile. If it was activated since, what failed before counts no more.
+                // The hook was deactivated in the meantime. If it has been activated again, earlier failures do not
+                // count.
                 (result.failures, result.pause) = (0, Duration.zero)
                 return
             }
-            // When the hook is activated again, the event is tried at once.
+            // When the hook is activated again, the event is retried immediately.
             result.pause = settings.retries.period
             hooks.withLock { $0[webhook.id] = nil }
             givenUp.increment()
@@ -404,7 +410,7 @@ final class DeliveryEngine: Service {
                 "a webhook is inactive: its receiver did not accept an event for too long",
                 metadata: ["app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)", "error.message": "\(fault)"])
         } catch {
-            // It is tried once more, and then given up again.
+            // The event is retried, and the hook is then given up again.
             result.pause = .seconds(10)
             result.failures = failures - 1
         }

@@ -9,8 +9,9 @@ import StrataModel
 import StrataWire
 import Synchronization
 
-/// The latest attempts of each hook, written to the database twice a second: of thousands of deliveries a second, those are kept that an app's server can
-/// see. What was not written yet when the process is killed is missing in the list; what was delivered does not depend on it.
+/// The latest attempts of each hook, for the list that an app's server can read. They are written to the database twice
+/// a second, so that only listed attempts are written, not thousands a second. Attempts that are not written before the
+/// process is killed are missing in the list; delivery does not depend on them.
 final class DeliveryLog: Service {
     struct Attempt: Sendable {
         let hook: Hook
@@ -28,7 +29,8 @@ final class DeliveryLog: Service {
     private let store: HookStore
     private let logger: Logger
     private let kept = Mutex<[WebhookID: [Attempt]]>([:])
-    /// Rows of events that a hook has been told: when its attempts are kept, they can go.
+    /// The row ids of events whose delivery to a hook has ended. They can be removed once the hook's attempts are
+    /// written.
     private let told = Mutex<Set<Int64>>([])
 
     init(store: HookStore, logger: Logger) {
@@ -38,7 +40,7 @@ final class DeliveryLog: Service {
 
     func add(_ attempt: Attempt) {
         var attempt = attempt
-        // The list shows neither.
+        // Drop the content, which the list does not show.
         (attempt.event.facts, attempt.event.parts) = ("", nil)
         kept.withLock { all in
             all[attempt.hook.webhook.id, default: []].append(attempt)
@@ -46,7 +48,7 @@ final class DeliveryLog: Service {
         }
     }
 
-    /// A hook has been told an event, or will not be: the database knows.
+    /// Records that the delivery of events to a hook has ended, and that the database knows.
     func ended(_ events: [Int64]) { told.withLock { $0.formUnion(events) } }
 
     func run() async throws {
@@ -73,11 +75,11 @@ final class DeliveryLog: Service {
                 logger.debug("attempts could not be kept", metadata: ["error.message": "\(error)"])
             }
         }
-        // Those that are forgotten here, a sweep finds.
+        // If this call fails, a sweep removes the events.
         if !told.isEmpty { _ = try? await store.pool.query(CollectEvents(events: told.sorted()), deadline: .now + .seconds(5)) }
     }
 
-    /// As `webhooks.keep_deliveries` takes them.
+    /// Returns the attempts in the format of `webhooks.keep_deliveries`.
     private static func json(_ attempts: [Attempt]) -> String {
         var writer = JSONWriter()
         writer.beginArray()

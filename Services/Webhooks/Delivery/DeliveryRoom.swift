@@ -2,23 +2,26 @@
 
 import StrataModel
 
-/// The lanes and bytes that are being delivered, and those that more may be. A pure value.
+/// The limits on concurrent deliveries, in lanes and bytes, with their current use. A pure value.
 ///
-/// No app has more lanes than are free, nor more bytes: one app alone has half of them, and the next one finds half of the rest. So an app whose receivers
-/// are slow delays no other.
+/// An app may use at most as many lanes and bytes as remain free: a single app gets half of them, the next app half of
+/// the rest. So an app with slow receivers does not delay other apps.
 ///
-/// A hook and a host have bounds of their own. A hook whose receiver is slow, or has failed some times in a row, shares half of the room with all others of that
-/// kind; one that fails has little of it, until a delivery succeeds. So there is room for the others, however many receivers are slow or dead, as soon as the
-/// first answers of the slow ones have come.
+/// Hooks and hosts have their own limits:
+/// - Slow hooks, and hooks with ``mostFailures`` consecutive failures, share half of the lanes.
+/// - A failing hook gets ``lanesOfFailing`` lanes until a delivery succeeds.
+///
+/// So other hooks have room, for any number of slow or dead receivers, once the first answers of slow receivers have
+/// arrived.
 struct DeliveryRoom: Sendable {
     let perHook: Int
     let perHost: Int
     let total: Int
-    /// The most bytes of events and requests in memory.
+    /// The maximum size of events and requests in memory, in bytes.
     let bytes: Int
-    /// A hook whose last delivery took longer is slow.
+    /// The delivery time above which a hook counts as slow.
     let slowAfter: Duration
-    /// After so many failures in a row a hook is failing.
+    /// The number of consecutive failures after which a hook counts as failing.
     static let mostFailures = 8
     static let lanesOfFailing = 2
     private(set) var inFlight = 0
@@ -27,10 +30,10 @@ struct DeliveryRoom: Sendable {
     private var bytesOfApps: [AppID: Int] = [:]
     private var ofHooks: [WebhookID: Int] = [:]
     private var ofHosts: [String: Int] = [:]
-    /// In a row.
+    /// The number of consecutive failures, up to ``mostFailures``.
     private var failures: [WebhookID: Int] = [:]
     private var slow: Set<WebhookID> = []
-    /// Hooks of which nothing is claimed until then.
+    /// Hooks that are not claimed until the given time.
     private var held: [WebhookID: ContinuousClock.Instant] = [:]
 
     init(perHook: Int, perHost: Int, total: Int, bytes: Int, slowAfter: Duration) {
@@ -41,10 +44,10 @@ struct DeliveryRoom: Sendable {
         self.slowAfter = slowAfter
     }
 
-    /// How many lanes may be claimed now in all.
+    /// The number of lanes that may be claimed in total.
     var rest: Int { max(0, total - inFlight) }
 
-    /// Of each hook that has room, how many lanes may be claimed now.
+    /// Returns the number of lanes that may be claimed for each hook that has room.
     func limits(for hooks: [(id: WebhookID, app: AppID, host: String)], at now: ContinuousClock.Instant) -> [(id: WebhookID, lanes: Int)] {
         var restOfHalf = max(total / 2, 1) - ofHooks.reduce(0) { isInHalf($1.key) ? $0 + $1.value : $0 }
         var restOfApps: [AppID: Int] = [:]
@@ -63,7 +66,7 @@ struct DeliveryRoom: Sendable {
         }
     }
 
-    /// The lanes that an app may begin now: as many as are left when the rest is halved, and one where it has none.
+    /// Returns the number of lanes that an app may begin: half of the lanes that remain for it, or one if it has none.
     private func lanesLeft(of app: AppID) -> Int {
         let held = lanesOfApps[app] ?? 0
         return max((rest - held + 1) / 2, held == 0 ? min(1, rest) : 0)
@@ -78,17 +81,18 @@ struct DeliveryRoom: Sendable {
         if time > slowAfter { slow.insert(hook) } else { slow.remove(hook) }
     }
 
-    /// Nothing of a hook is to be claimed for a while: its events cannot be read, or its receiver cannot be asked.
+    /// Excludes a hook from claims until `end`, because its events cannot be read or its receiver cannot be called.
     mutating func hold(_ hook: WebhookID, until end: ContinuousClock.Instant) { held[hook] = end }
 
-    /// Forgets what was noted of all hooks but these.
     mutating func forget(allBut hooks: Set<WebhookID>) {
         failures = failures.filter { hooks.contains($0.key) }
         slow.formIntersection(hooks)
         held = held.filter { hooks.contains($0.key) }
     }
 
-    /// - Returns: whether there is room: several hooks of one host may have been given the same.
+    /// Begins a lane.
+    /// - Returns: false if the host has no room, because several hooks of the host may have been granted the same
+    ///   lanes.
     mutating func begin(_ hook: WebhookID, of app: AppID, at host: String) -> Bool {
         guard (ofHosts[host] ?? 0) < perHost else { return false }
         inFlight += 1
@@ -107,7 +111,7 @@ struct DeliveryRoom: Sendable {
 
     // MARK: Bytes
 
-    /// Reserves bytes for an app, if it would not have more than are left.
+    /// Reserves bytes for an app. Returns false if the app would then hold more than remain free.
     mutating func reserve(_ count: Int, for app: AppID) -> Bool {
         let held = bytesOfApps[app] ?? 0
         guard held + count <= bytes - heldBytes - count else { return false }

@@ -7,9 +7,9 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// Reads what the database recorded of an event (Shared/Schema, webhooks).
+/// Decodes the recorded data of an event (Shared/Schema, webhooks).
 struct EventFacts {
-    /// What was recorded is not as it must be: a fault of ours.
+    /// Invalid recorded data. It indicates a bug in Strata.
     struct Malformed: Error {
         let member: String
     }
@@ -61,7 +61,7 @@ struct EventFacts {
             position: Position(try integer(message["position"], "position")), ordinal: try integer(message["ordinal"], "ordinal"),
             sender: sender.isEmpty ? .name(message["sender_name"]?.stringValue ?? "") : .user(identity(UserID(trusted: sender))),
             sentAt: Timestamp(microseconds: try integer(message["sent_at"], "sent_at")), parts: stored ?? [],
-            // The lower two bits are the status; the others say what of it other participants are shown.
+            // The lower two bits are the status. The higher bits control what other participants are shown.
             recipients: zip(users, statuses)
                 .map { StrataModel.Message.Recipient(userID: UserID(trusted: $0), status: RecipientStatus(rawValue: Int($1 & 3)) ?? .sent) },
             notification: nil, updatedAt: message["updated_at"]?.integerValue.map { Timestamp(microseconds: $0) },
@@ -70,7 +70,7 @@ struct EventFacts {
 
     private func conversation() throws -> Conversation {
         guard let conversation = facts["conversation"] else { throw Malformed(member: "conversation") }
-        // A tree that is too large is left out.
+        // The metadata is missing if the tree is too large.
         let leaves = try conversation["metadata"]?.arrayValue?
             .map { pair in
                 guard let path = pair[0]?.stringValue, let value = pair[1]?.stringValue else { throw Malformed(member: "metadata") }

@@ -7,14 +7,14 @@ import NIOHTTP1
 import StrataModel
 import StrataWire
 
-/// The request that tells a receiver of an event: the same bytes whenever it is sent.
+/// The request that delivers an event. Every attempt sends the same bytes.
 struct EventRequest {
     let headers: HTTPHeaders
     let body: ByteBuffer
 
     /// - Parameters:
     ///   - key: the key of the signature.
-    ///   - renderer: leads to the public base.
+    ///   - renderer: the renderer with the public base URL.
     init(_ event: WebhookEvent, to webhook: Webhook, signedWith key: SymmetricKey, renderer: Renderer) {
         let version: ServerVersion =
             switch webhook.version {
@@ -36,7 +36,8 @@ struct EventRequest {
         ]
     }
 
-    /// HMAC with SHA-1 of the bytes, in lower-case hexadecimal digits: what receivers of the protocol check.
+    /// Returns the signature that receivers of the protocol verify: HMAC with SHA-1 of the body, in lower-case
+    /// hexadecimal digits.
     static func signature(of body: ByteBuffer, with key: SymmetricKey) -> String {
         let code = HMAC<Insecure.SHA1>.authenticationCode(for: Data(body.readableBytesView), using: key)
         let digits = Array("0123456789abcdef".utf8)

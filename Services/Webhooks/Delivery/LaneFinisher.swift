@@ -7,9 +7,11 @@ import Postgres
 import StrataModel
 import Synchronization
 
-/// Tells the database what came of lanes: those that end at about the same time in one statement for each claim.
+/// Records the results of lanes in the database. Results that arrive at about the same time share one statement for
+/// each claim.
 ///
-/// What cannot be told before the lease ends is forgotten: the lanes are then claimed again, and their receivers get some events twice.
+/// Results that cannot be recorded before the lease ends are dropped. The lanes are then claimed again, and their
+/// receivers get some events twice.
 final class LaneFinisher: Sendable {
     private struct Waiting: Sendable {
         let result: LaneResult
@@ -32,9 +34,10 @@ final class LaneFinisher: Sendable {
         self.logger = logger
     }
 
+    /// Adds a result.
     /// - Parameters:
-    ///   - until: when the lease ends.
-    ///   - whenTold: called each time after some have been told.
+    ///   - until: the end of the lease.
+    ///   - whenTold: called each time after results have been recorded.
     func add(_ result: LaneResult, of claim: UUID, until: ContinuousClock.Instant, whenTold: @escaping @Sendable () -> Void) {
         let isFirst = state.withLock { state in
             state.waiting.append(Waiting(result: result, claim: claim, until: until))
@@ -44,7 +47,7 @@ final class LaneFinisher: Sendable {
         if isFirst { Task { await work(whenTold) } }
     }
 
-    /// Whether everything has been told.
+    /// True if all results have been recorded.
     var isIdle: Bool { state.withLock { !$0.isWorking } }
 
     private func work(_ whenTold: @Sendable () -> Void) async {
@@ -69,7 +72,7 @@ final class LaneFinisher: Sendable {
         }
     }
 
-    /// - Returns: those that must be told again.
+    /// - Returns: the results that must be recorded again.
     private func tell(_ group: [Waiting], of claim: UUID) async -> [Waiting] {
         do {
             let busy = try await store.finish(group.map(\.result), of: claim, deadline: .now + .seconds(5))

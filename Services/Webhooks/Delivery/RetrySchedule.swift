@@ -2,28 +2,28 @@
 
 import ServiceKit
 
-/// When an event that was not delivered is tried again.
+/// The retry schedule of failed deliveries.
 public struct RetrySchedule: Hashable, Sendable {
-    /// Before the first retries.
+    /// The pauses before the first retries.
     public var first: [Duration]
-    /// Before each later one.
+    /// The pause before each later retry.
     public var period: Duration
-    /// For how long there are later ones.
+    /// The period in which later retries take place.
     public var patience: Duration
 
-    /// After 10, 30, 120, 300 and 1,200 seconds, then hourly for three days.
+    /// The default: retries after 10, 30, 120, 300 and 1,200 seconds, then hourly for three days.
     public static let standard = RetrySchedule(
         first: [10, 30, 120, 300, 1200].map { .seconds($0) }, period: .seconds(3600), patience: .seconds(3 * 86_400))
 
-    /// Takes these periods.
+    /// Creates a schedule with these periods.
     public init(first: [Duration], period: Duration, patience: Duration) {
         self.first = first
         self.period = period
         self.patience = patience
     }
 
-    /// Reads them.
-    /// - Throws: `SettingsError` naming the key that cannot be used.
+    /// Reads the schedule from the environment.
+    /// - Throws: `SettingsError`, which names the invalid key.
     init(_ settings: Settings) throws {
         self = .standard
         if let texts = try settings.optionalString("STRATA_WEBHOOKS_RETRY_AFTER")?.split(separator: ",") {
@@ -36,8 +36,9 @@ public struct RetrySchedule: Hashable, Sendable {
         patience = try settings.duration("STRATA_WEBHOOKS_RETRY_FOR", default: patience, in: .zero ... .seconds(30 * 86_400))
     }
 
-    /// The pause after the nth failure in a row, counted from 1; nil: there are no more retries.
-    /// - Parameter failing: since the first of them. Where a receiver has more to fail than it can be asked in time, that ends the retries before their number does.
+    /// Returns the pause after the nth consecutive failure, counted from 1; nil if there are no further retries.
+    /// - Parameter failing: the time since the first of these failures. It limits the retries if the receiver has so
+    ///   large a failing backlog that retries are late.
     func pause(after failures: Int, failingFor failing: Duration = .zero) -> Duration? {
         guard failing <= first.reduce(patience, +) + period else { return nil }
         guard failures > first.count else { return failures < 1 ? .zero : first[failures - 1] }

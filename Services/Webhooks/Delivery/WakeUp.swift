@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Ends a pause early.
+/// A signal that ends a pause early.
 final class WakeUp: Sendable {
     private struct State {
         var isSignalled = false
@@ -11,7 +11,7 @@ final class WakeUp: Sendable {
 
     private let state = Mutex(State())
 
-    /// Ends the pause that is under way, or the next one.
+    /// Ends the current pause, or the next one if none is running.
     func signal() {
         let waiting = state.withLock { state in
             state.isSignalled = true
@@ -21,9 +21,9 @@ final class WakeUp: Sendable {
         waiting?.resume()
     }
 
-    /// Waits for a signal, for a time, or for the end of the task. One task may wait at a time.
+    /// Waits for a signal, a timeout, or the cancellation of the task. Only one task may wait at a time.
     func wait(atMost limit: Duration) async {
-        // Not when it is cancelled: that would end the next pause.
+        // A cancelled timer must not signal, because that would end the next pause.
         let timer = Task {
             if (try? await Task.sleep(for: limit)) != nil { self.signal() }
         }

@@ -8,14 +8,14 @@ import Darwin
 
 /// A range of IP addresses, such as `10.0.0.0/8` or `fc00::/7`.
 public struct AddressBlock: Hashable, Sendable, CustomStringConvertible {
-    /// 4 or 16.
+    /// The address, 4 or 16 bytes.
     private let bytes: [UInt8]
     private let length: Int
-    /// As it was written.
+    /// The text from which the block was read.
     public let description: String
 
-    /// Reads an address, and how many of its first bits count; all of them if it does not say.
-    /// - Returns: nil for anything else.
+    /// Reads an address and a prefix length in bits. Without a length, the block is the single address.
+    /// - Returns: nil for any other text.
     public init?(_ text: String) {
         let sides = text.split(separator: "/", omittingEmptySubsequences: false)
         guard (1...2).contains(sides.count), let bytes = IPAddress(String(sides[0]))?.bytes else { return nil }
@@ -39,10 +39,10 @@ public struct AddressBlock: Hashable, Sendable, CustomStringConvertible {
 }
 
 struct IPAddress: Hashable, Sendable, CustomStringConvertible {
-    /// 4 or 16, in the order of the network. An IPv4 address that is written as an IPv6 one counts as what it is.
+    /// The address in network byte order, 4 or 16 bytes. An IPv4-mapped IPv6 address is stored as IPv4.
     let bytes: [UInt8]
 
-    /// - Returns: nil unless the text is one address in its usual form.
+    /// - Returns: nil unless the text is an address in its usual form.
     init?(_ text: String) {
         var v4 = in_addr()
         var v6 = in6_addr()
@@ -55,7 +55,7 @@ struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// - Parameter bytes: 4 or 16.
+    /// - Parameter bytes: 4 or 16 bytes.
     init(_ bytes: [UInt8]) {
         let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
         self.bytes = bytes.count == 16 && Array(bytes[..<12]) == mapped ? Array(bytes[12...]) : bytes
@@ -70,12 +70,13 @@ struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Which addresses the service may connect to: all that anyone on the internet can have, and what the operator allows.
+/// The addresses that the service may connect to: all public addresses, and those that the operator allows.
 struct AddressPolicy: Sendable {
     let allowed: [AddressBlock]
 
-    /// Loopback, private, link-local, shared by carriers, documentation and tests, multicast, reserved; and IPv6 forms that lead to IPv4 addresses.
-    /// From the IANA registries of special-purpose addresses (RFC 6890 and its updates).
+    /// Special-purpose addresses: loopback, private, link-local, carrier-grade NAT, documentation, benchmarking,
+    /// multicast, reserved, and IPv6 forms that lead to IPv4 addresses. From the IANA registries of special-purpose
+    /// addresses (RFC 6890 and its updates).
     private static let special: [AddressBlock] = [
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
         "192.88.99.0/24",

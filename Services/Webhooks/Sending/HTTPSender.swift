@@ -10,21 +10,24 @@ import NetKit
 import StrataModel
 import Synchronization
 
-/// Calls receivers: over HTTP/1.1, at addresses that were checked after the name was resolved, with certificates verified, and without following redirects.
+/// An HTTP/1.1 client for calling receivers. It checks addresses after name resolution, verifies certificates, and does
+/// not follow redirects.
 ///
-/// A client of AsyncHTTPClient for each host is told the address that was checked, so that it resolves nothing itself. It keeps connections for a few
-/// seconds, less than common receivers do: a request is not sent into a connection that is about to be closed.
+/// Each host has its own AsyncHTTPClient client, which is given the checked address and resolves no names itself. Idle
+/// connections are kept for a few seconds, less than common receivers keep them, so that no request is sent into a
+/// closing connection.
 final class HTTPSender: Sendable {
     struct Answer: Sendable {
         let status: Int
         let reason: String
-        /// As much of it as was wanted; nil: it was longer, or ended before its time.
+        /// The body, up to the requested size; nil if it was longer, or ended prematurely.
         let body: ByteBuffer?
     }
 
-    /// Why there is no answer.
+    /// A reason for a missing answer.
     enum Problem: Error, Hashable, Sendable {
-        /// This instance ends, or the app has many other names looked up; it says nothing about the receiver.
+        /// The instance is stopping, or the app has too many concurrent name look-ups. This says nothing about the
+        /// receiver.
         case interrupted
         /// A clause for the app's owner that can follow "because".
         case failed(String)
@@ -32,7 +35,7 @@ final class HTTPSender: Sendable {
 
     private struct Target: Sendable {
         let client: HTTPClient
-        /// The first one is in use.
+        /// The addresses. The first one is in use.
         var addresses: [IPAddress]
         var resolvedAt: ContinuousClock.Instant
         var usedAt: ContinuousClock.Instant
@@ -41,21 +44,22 @@ final class HTTPSender: Sendable {
 
     private struct State {
         var targets: [String: Target] = [:]
-        /// Clients that are not used for new requests any more, with those under way.
+        /// Clients that get no new requests, with the number of their pending requests.
         var retired: [ObjectIdentifier: Int] = [:]
-        /// Nothing would end a client that is made now.
+        /// True after shutdown. A client created now would never be shut down.
         var isShutDown = false
     }
 
-    /// How long addresses are used before the name is resolved again, while they go on being used.
+    /// The time after which a name in use is resolved again.
     private static let freshness = Duration.seconds(30)
-    /// How long they are used at most without an answer of a name server.
+    /// The maximum time for which addresses are used without an answer of a name server.
     private static let longestUse = Duration.seconds(600)
-    /// How long the rest of an answer may take.
+    /// The time limit for reading the rest of an answer.
     private static let restPatience = Duration.seconds(1)
-    /// How many hosts are remembered.
+    /// The maximum number of hosts with a client.
     private static let mostTargets = 512
-    /// Bytes of an answer that are read. The status says whether a delivery succeeded; the rest is of no interest.
+    /// The maximum number of bytes read from an answer. The status determines whether a delivery succeeded; the body is
+    /// ignored.
     static let answerBytes = 64 << 10
 
     private let policy: AddressPolicy
@@ -80,11 +84,11 @@ final class HTTPSender: Sendable {
 
     /// Sends a request to a receiver and waits for the head of its answer.
     /// - Parameters:
-    ///   - url: of the target, perhaps with more in its query.
-    ///   - app: whose receiver it is.
-    ///   - bodyBytes: of the answer's body that are waited for and returned.
-    ///   - limit: less time than the receiver has otherwise.
-    /// - Throws: ``Problem`` if there is no answer in time, or the receiver may not be called.
+    ///   - url: the URL of the target, possibly with additional query parameters.
+    ///   - app: the app of the receiver.
+    ///   - bodyBytes: the maximum size of the answer's body to wait for and return.
+    ///   - limit: a time limit that applies if it is shorter than the receiver's.
+    /// - Throws: ``Problem`` if no answer arrives in time, or if the receiver may not be called.
     func send(
         _ method: HTTPMethod, _ url: String, to target: TargetURL, of app: AppID, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int = 0,
         limit: Duration? = nil
@@ -98,7 +102,7 @@ final class HTTPSender: Sendable {
         request.method = method
         request.headers = headers
         if let body { request.body = .bytes(body) }
-        // Later than all waiting below: it only ends what is left of a request when no caller waits for that any more.
+        // The deadline is later than all waits below. It only ends a request that no caller waits for.
         let deadline = NIODeadline.now() + (timeout + Self.restPatience * 2).timeAmount
         let head = await within(max(end - .now, .zero)) { [request] () -> Result<HTTPClientResponse, any Error> in
             do { return .success(try await client.execute(request, deadline: deadline)) } catch { return .failure(error) }
@@ -119,13 +123,13 @@ final class HTTPSender: Sendable {
         }
     }
 
-    /// What is left of an answer is read, so that the connection can be used again; the status has said all. A receiver that goes on for longer than that has its
-    /// connection closed, and has succeeded all the same.
+    /// Reads the rest of an answer, so that the connection can be reused. The status has already determined the result.
+    /// If a receiver sends for longer than `limit`, its connection is closed, and the delivery still counts as
+    /// successful.
     private func rest(of response: HTTPClientResponse, within limit: Duration) async -> ByteBuffer? {
         await within(limit) { try? await response.body.collect(upTo: Self.answerBytes) } ?? nil
     }
 
-    /// Ends all connections.
     func shutDown() async {
         let clients = state.withLock { state in
             state.isShutDown = true
@@ -138,7 +142,7 @@ final class HTTPSender: Sendable {
 
     // MARK: Clients
 
-    /// The client for a target, to be given back by ``release(_:of:)``.
+    /// Returns the client for a target. The caller must return it with ``release(_:of:)``.
     private func client(
         for target: TargetURL, of app: AppID, until end: ContinuousClock.Instant, within timeout: Duration
     ) async throws(Problem) -> HTTPClient {
@@ -150,7 +154,7 @@ final class HTTPSender: Sendable {
             return known
         }
         if let known {
-            // Requests do not wait for a name server: what was resolved and checked before is used meanwhile.
+            // Requests do not wait for a name server: the checked addresses are used during a new resolution.
             if .now >= known.resolvedAt + Self.freshness { Task { await self.resolveAgain(target, of: app) } }
             return known.client
         }
@@ -174,16 +178,16 @@ final class HTTPSender: Sendable {
         _ = use(addresses, for: target, isTaken: false)
     }
 
-    /// Uses those of these addresses that may be called.
-    /// - Parameter isTaken: the client is used at once, and given back by ``release(_:of:)``.
-    /// - Returns: nil if none of them may be called, or this has been shut down.
+    /// Uses the permitted addresses.
+    /// - Parameter isTaken: true if the caller uses the client now and returns it with ``release(_:of:)``.
+    /// - Returns: nil if no address is permitted, or after shutdown.
     private func use(_ resolved: [IPAddress], for target: TargetURL, isTaken: Bool) -> HTTPClient? {
         let addresses = resolved.filter { policy.admits($0) }
         var idle: [HTTPClient] = []
         let client = state.withLock { state -> HTTPClient? in
             guard !state.isShutDown else { return nil }
             if var known = state.targets[target.authority] {
-                // An address that is still among those of the name goes on being used, with its connections.
+                // Keep the current address, with its connections, if the name still has it.
                 if let current = known.addresses.first, addresses.contains(current) {
                     known.addresses = [current] + addresses.filter { $0 != current }
                     (known.resolvedAt, known.usedAt) = (.now, .now)
@@ -205,7 +209,7 @@ final class HTTPSender: Sendable {
         return client
     }
 
-    /// A server could not be reached: the next request goes to another address of the name, if it has one.
+    /// Switches to another address of the name, if it has one, because the server could not be reached.
     private func avoidAddress(of client: HTTPClient, for target: TargetURL) {
         var idle: [HTTPClient] = []
         state.withLock { state in
@@ -268,7 +272,6 @@ final class HTTPSender: Sendable {
         }
     }
 
-    /// Why there is no answer, if this is what the client threw.
     static func problem(for error: any Error) -> Problem {
         switch error {
         case let error as HTTPClientError:
@@ -289,7 +292,7 @@ final class HTTPSender: Sendable {
 }
 
 extension Duration {
-    /// `10 s`, for a reader of an error.
+    /// The duration as text for an error message, for example `10 s`.
     var inWords: String {
         let (seconds, attoseconds) = components
         return attoseconds == 0 ? "\(seconds) s" : "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms"

@@ -4,18 +4,19 @@ import NIOPosix
 import StrataModel
 import Synchronization
 
-/// Looks names up on threads of its own.
+/// Looks up names on dedicated threads.
 ///
-/// A name is looked up once at a time for all that ask, and one that could not be found is not asked for again for some seconds. A name server that does not
-/// answer uses up a thread for each of its names. So an app has few names looked up at a time: one that registers many such names leaves most threads to the others.
+/// Concurrent requests for a name share one look-up. A name that was not found is not looked up again for some seconds.
+/// An unresponsive name server blocks one thread for each of its names. So the number of concurrent look-ups per app is
+/// limited, which leaves most threads to other apps.
 final class NameLookup: Sendable {
-    /// What came of a look-up.
     enum Answer: Hashable, Sendable {
-        /// In the order in which they are to be tried.
+        /// The addresses, in the order of preference.
         case found([IPAddress])
-        /// There are none.
+        /// The name has no addresses.
         case unknown
-        /// The app has as many names looked up as it may have at a time, or the threads have ended. It says nothing about the name.
+        /// The look-up was not started, because the app has the maximum number of look-ups or the threads have ended.
+        /// This says nothing about the name.
         case notAsked
     }
 
@@ -26,29 +27,29 @@ final class NameLookup: Sendable {
 
     private struct State {
         var names: [String: Entry] = [:]
-        /// How many names are looked up now for each app.
+        /// The number of running look-ups for each app.
         var underWay: [AppID: Int] = [:]
     }
 
-    /// How many names of one app are looked up at a time.
+    /// The maximum number of concurrent look-ups for one app.
     static let mostOfApp = 4
-    /// For how long a name that could not be found is not asked for again.
+    /// The time for which a name that was not found is not looked up again.
     private static let unknownFor = Duration.seconds(10)
-    /// How many names are remembered before those that may be asked for again are forgotten.
+    /// The number of names after which expired entries are removed.
     private static let mostNames = 1024
 
     private let threads = NIOThreadPool(numberOfThreads: 32)
     private let find: @Sendable (String) throws -> [IPAddress]
     private let state = Mutex(State())
 
-    /// - Parameter find: asks for the addresses of a name, and blocks its thread meanwhile.
+    /// - Parameter find: resolves a name, and may block its thread.
     init(find: @escaping @Sendable (String) throws -> [IPAddress] = { try NameResolution.addresses(of: $0) }) {
         self.find = find
         threads.start()
     }
 
-    /// The addresses of a host. How long that takes is up to the name server.
-    /// - Parameter app: for which they are looked up.
+    /// Returns the addresses of a host. The name server determines the duration.
+    /// - Parameter app: the app whose limit applies.
     func addresses(of host: String, for app: AppID) async -> Answer {
         if let address = IPAddress(host) { return .found([address]) }
         let entry = state.withLock { state -> Entry? in
@@ -79,7 +80,6 @@ final class NameLookup: Sendable {
         do {
             answer = .found(try await threads.runIfActive { [find] in try find(host) })
         } catch is CancellationError {
-            // The threads have ended.
             answer = .notAsked
         } catch {
             answer = .unknown

@@ -6,12 +6,12 @@ import Glibc
 import Darwin
 #endif
 
-/// Asks the system for the addresses of names.
+/// Name resolution by the operating system.
 enum NameResolution {
-    /// The system knows no address of the name.
     struct UnknownName: Error {}
 
-    /// All addresses of a name, in the order in which they are to be tried. Blocks the thread.
+    /// Returns all addresses of a name, in the order of preference. Blocks the thread.
+    /// - Throws: ``UnknownName`` if the system finds no address.
     static func addresses(of host: String) throws -> [IPAddress] {
         var hints = addrinfo()
         #if canImport(Glibc)

@@ -3,16 +3,17 @@
 import Foundation
 import StrataModel
 
-/// Where a receiver is: a URL that every reader of it understands in the same way, so that the host that is checked is the host that is called.
+/// The URL of a receiver, restricted to a form that all parsers read in the same way. So the host that is checked is
+/// the host that is called.
 struct TargetURL: Hashable, Sendable {
     let isSecure: Bool
-    /// In lower case; an IPv6 address without brackets.
+    /// The host in lower case. An IPv6 address has no brackets.
     let host: String
     let port: Int
-    /// The path and the query, with a slash in front.
+    /// The path and the query, with a leading slash.
     let resource: String
 
-    /// - Parameter allowsHTTP: whether a receiver without TLS may be called.
+    /// - Parameter allowsHTTP: true if a receiver without TLS may be called.
     /// - Throws: ``StrataModel/Failure`` that names `target_url`.
     init(_ text: String, allowsHTTP: Bool) throws(Failure) {
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(), var host = parts.host, !host.isEmpty else {
@@ -41,14 +42,13 @@ struct TargetURL: Hashable, Sendable {
         }
     }
 
-    /// The URL as it is called.
+    /// The URL in its canonical form, with an explicit port.
     var text: String {
         "\(isSecure ? "https" : "http")://\(host.contains(":") ? "[\(host)]" : host):\(port)\(resource)"
     }
 
-    /// The same with one more parameter in its query.
     func adding(_ name: String, _ value: String) -> String { "\(text)\(resource.contains("?") ? "&" : "?")\(name)=\(value)" }
 
-    /// Of the receiver's host: what bounds and connections are counted by.
+    /// The host and port of the receiver, the key for limits and connections.
     var authority: String { "\(host):\(port)" }
 }

@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// Does `work` for at most so long. What is not done by then is cancelled and not waited for: a task group would wait for what cannot be cancelled, such as a
-/// name that is looked up.
-/// - Returns: nil if it was not done in time, or this task was cancelled meanwhile.
+/// Runs `work` for at most `limit`. Unfinished work is cancelled but not awaited: a task group would wait for work that
+/// cannot be cancelled, such as a name look-up.
+/// - Returns: nil if the work did not finish in time, or if this task was cancelled.
 func within<Value: Sendable>(_ limit: Duration, _ work: @escaping @Sendable () async -> Value) async -> Value? {
     let race = Race<Value>()
     let worker = Task { race.end(with: await work()) }
@@ -22,7 +22,7 @@ func within<Value: Sendable>(_ limit: Duration, _ work: @escaping @Sendable () a
     }
 }
 
-/// What ends first decides.
+/// A race between work, time limit and cancellation. The first result counts.
 private final class Race<Value: Sendable>: Sendable {
     private enum State {
         case running(CheckedContinuation<Value?, Never>?)

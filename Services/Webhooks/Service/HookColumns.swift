@@ -4,7 +4,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// Of the statements about hooks.
+/// The columns of the statements that return hooks.
 struct HookColumns: ColumnSet {
     let id: Column<UUID>
     let app: Column<UUID>
@@ -52,19 +52,19 @@ struct HookColumns: ColumnSet {
     }
 }
 
-/// A webhook with what signs its events.
+/// A webhook with its stored secret.
 struct Hook: Hashable, Sendable {
     let webhook: Webhook
-    /// The secret as it is stored (``HookSecrets``).
+    /// The encrypted secret, as stored (``HookSecrets``).
     let sealedSecret: [UInt8]
-    /// Since when its receiver wants the events: another time for each activation.
+    /// The time of the activation. Each activation has a different one.
     var verifiedAt: StrataModel.Timestamp?
 }
 
-/// The database answered what its functions never answer: a fault of ours.
+/// An answer that the database functions never give. It indicates a bug in Strata.
 struct MalformedAnswer: Error {}
 
-/// Of ``CreateHook``.
+/// The columns of ``CreateHook``.
 struct CreateHookColumns: ColumnSet {
     let outcome: Column<String>
     let hookID: Column<UUID>
@@ -77,7 +77,7 @@ struct CreateHookColumns: ColumnSet {
     }
 }
 
-/// Of ``ClaimLanes``.
+/// The columns of ``ClaimLanes``.
 struct ClaimColumns: ColumnSet {
     let hook: Column<UUID>
     let lane: Column<UUID>
@@ -96,7 +96,7 @@ struct ClaimColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadLanes``.
+/// The columns of ``ReadLanes``.
 struct LaneEventColumns: ColumnSet {
     let hook: Column<UUID>
     let lane: Column<UUID>
@@ -171,14 +171,14 @@ struct LastEventColumns: ColumnSet {
     init(_ names: inout ColumnNames) throws(PostgresError) { last = try names.column("last") }
 }
 
-/// Of ``FinishLanes``.
+/// The columns of ``FinishLanes``.
 struct FinishColumns: ColumnSet {
     let place: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { place = try names.column("n") }
 }
 
-/// Of ``ReadDeliveries``.
+/// The columns of ``ReadDeliveries``.
 struct DeliveryColumns: ColumnSet {
     let event: Column<UUID>
     let kind: Column<String>
@@ -208,7 +208,7 @@ struct DeliveryColumns: ColumnSet {
         let kind = try row[kind]
         guard let version = WebhookVersion(rawValue: try row[version]) else { throw MalformedAnswer() }
         return WebhookDelivery(
-            // A newer version may have kinds that this one does not know.
+            // The kind may be unknown, because a newer version recorded it.
             event: try row[event], type: WebhookEventKind(rawValue: kind)?.name(in: version) ?? kind,
             createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds),
             attemptedAt: StrataModel.Timestamp(microseconds: try row[attemptedAt].microseconds), attempt: Int(try row[attempt]),
@@ -217,21 +217,21 @@ struct DeliveryColumns: ColumnSet {
     }
 }
 
-/// Of the statements that answer one word.
+/// The column of statements that return only an outcome.
 struct OutcomeColumns: ColumnSet {
     let outcome: Column<String>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { outcome = try names.column("outcome") }
 }
 
-/// Of ``ResetLanes``.
+/// The columns of ``ResetLanes`` and ``CollectEvents``.
 struct CountColumns: ColumnSet {
     let count: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { count = try names.column("count") }
 }
 
-/// Of ``SweepHooks``.
+/// The columns of ``SweepHooks``.
 struct SweepColumns: ColumnSet {
     let removed: Column<Int64>
     let next: Column<UUID>
@@ -242,7 +242,7 @@ struct SweepColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadBacklog``.
+/// The columns of ``ReadBacklog``.
 struct BacklogColumns: ColumnSet {
     let lanes: Column<Int64>
     let failing: Column<Int64>

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-// The service's statements; what they promise is said beside the functions of schema `webhooks` (Shared/Schema).
+// The statements of the service. The functions of schema `webhooks` (Shared/Schema) document their guarantees.
 
 struct CreateHook: PostgresQuery {
     let webhook: Webhook
@@ -13,7 +13,7 @@ struct CreateHook: PostgresQuery {
     let config: String
     let limit: Int
     let lease: Int64
-    /// The server token that registers the hook; nil: it is not known.
+    /// The server token that registers the hook; nil if it is not known.
     let token: UUID?
 
     typealias Columns = CreateHookColumns
@@ -36,7 +36,7 @@ struct CreateHook: PostgresQuery {
 
 struct ReadHooks: PostgresQuery {
     let app: AppID
-    /// Nil: all.
+    /// The hook to read; nil for all hooks of the app.
     let id: WebhookID?
 
     typealias Columns = HookColumns
@@ -60,7 +60,7 @@ struct ReadActiveHooks: PostgresQuery {
     var parameters: [Value] { [] }
 }
 
-/// Begins a verification that the app's server asks for.
+/// Begins a verification that the app's server requests.
 struct BeginActivation: PostgresQuery {
     let app: AppID
     let id: WebhookID
@@ -74,7 +74,7 @@ struct BeginActivation: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(lease)] }
 }
 
-/// Takes hooks that no instance is verifying.
+/// Claims hooks that need verification and are claimed by no instance.
 struct ClaimVerifications: PostgresQuery {
     let limit: Int64
     let lease: Int64
@@ -87,10 +87,9 @@ struct ClaimVerifications: PostgresQuery {
     var parameters: [Value] { [.int8(limit), .int8(lease)] }
 }
 
-/// Notes what a receiver answered.
 struct EndVerification: PostgresQuery {
     let id: WebhookID
-    /// Nil: the receiver wants the events.
+    /// The reason for a refusal; nil if the receiver accepted the hook.
     let reason: String?
     let delay: Int64
 
@@ -103,7 +102,7 @@ struct EndVerification: PostgresQuery {
     var parameters: [Value] { [.uuid(id.rawValue), Value(reason), .int8(delay)] }
 }
 
-/// Makes hooks active that were verified some time ago.
+/// Activates hooks that were verified at least `delay` ago.
 struct SettleHooks: PostgresQuery {
     let delay: Int64
 
@@ -114,7 +113,7 @@ struct SettleHooks: PostgresQuery {
     var parameters: [Value] { [.int8(delay)] }
 }
 
-/// Makes lanes due of a hook that was verified and is not active yet: some of those that have failed.
+/// Makes failed lanes due, up to a limit, for a hook that was verified and is not active yet.
 struct ResetLanes: PostgresQuery {
     let limit: Int64
 
@@ -125,7 +124,6 @@ struct ResetLanes: PostgresQuery {
     var parameters: [Value] { [.int8(limit)] }
 }
 
-/// Ends the recording for a hook.
 struct DeactivateHook: PostgresQuery {
     let app: AppID
     let id: WebhookID
@@ -139,11 +137,11 @@ struct DeactivateHook: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .text(reason)] }
 }
 
-/// Ends the recording for a hook whose receiver did not accept an event for too long.
+/// Deactivates a hook whose receiver did not accept an event for too long.
 struct GiveUpHook: PostgresQuery {
     let id: WebhookID
     let reason: String
-    /// Of the activation that is ended.
+    /// The time of the activation to end.
     let verifiedAt: StrataModel.Timestamp
 
     typealias Columns = HookColumns
@@ -156,7 +154,7 @@ struct GiveUpHook: PostgresQuery {
     }
 }
 
-/// Removes a hook; what belongs to it is swept later.
+/// Removes a hook. Its lanes and events are swept later.
 struct DeleteHook: PostgresQuery {
     let app: AppID
     let id: WebhookID
@@ -169,12 +167,11 @@ struct DeleteHook: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue)] }
 }
 
-/// Claims what is due. The events are read afterwards, by ``ReadLanes``.
+/// Claims lanes that are due. ``ReadLanes`` reads their events.
 struct ClaimLanes: PostgresQuery {
     let hooks: [UUID]
-    /// One for each hook: lanes, at most.
+    /// The maximum number of lanes, for each hook.
     let limits: [Int64]
-    /// Lanes, at most.
     let total: Int64
     let claim: UUID
     let lease: Int64
@@ -191,11 +188,11 @@ struct ClaimLanes: PostgresQuery {
     var parameters: [Value] { [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease)] }
 }
 
-/// The first events of lanes that were claimed.
+/// Reads the first events of claimed lanes.
 struct ReadLanes: PostgresQuery {
     let hooks: [UUID]
     let lanes: [UUID]
-    /// Of each lane: events, and about how many bytes.
+    /// The maximum number of events, and the approximate maximum of bytes, for each lane.
     let events: Int64
     let bytes: Int64
 
@@ -211,10 +208,10 @@ struct ReadLanes: PostgresQuery {
     var parameters: [Value] { [.uuidArray(hooks), .uuidArray(lanes), .int8(events), .int8(bytes)] }
 }
 
-/// Reads the objects that an event concerns, as they are now.
+/// Reads the current state of the objects that an event concerns.
 struct CompleteEvent: PostgresQuery {
     let event: RecordedEvent
-    /// The most bytes of metadata.
+    /// The maximum size of metadata, in bytes.
     let bytes: Int64
 
     typealias Columns = ContentColumns
@@ -225,9 +222,9 @@ struct CompleteEvent: PostgresQuery {
     var parameters: [Value] { [.uuid(event.app.rawValue), .uuid(event.subject), .text(event.kind), .jsonb(event.facts), .int8(bytes)] }
 }
 
-/// Removes events that nothing refers to any more.
+/// Removes those of the events that no outbox and no attempt refers to.
 struct CollectEvents: PostgresQuery {
-    /// Rows of events.
+    /// The row ids of the events.
     let events: [Int64]
 
     typealias Columns = CountColumns
@@ -237,7 +234,6 @@ struct CollectEvents: PostgresQuery {
     var parameters: [Value] { [.int8Array(events)] }
 }
 
-/// Ends the work on lanes of one claim.
 struct FinishLanes: PostgresQuery {
     let claim: UUID
     let results: [LaneResult]
@@ -268,7 +264,6 @@ struct KeepDeliveries: PostgresQuery {
     var parameters: [Value] { [.jsonb(attempts), .int8(keep)] }
 }
 
-/// The latest attempts of a hook.
 struct ReadDeliveries: PostgresQuery {
     let app: AppID
     let id: WebhookID
@@ -287,12 +282,11 @@ struct ReadDeliveries: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(limit)] }
 }
 
-/// Sends an event once more.
 struct RedeliverEvent: PostgresQuery {
     let app: AppID
     let id: WebhookID
     let event: UUID
-    /// The most events of a hook that wait to be sent again.
+    /// The maximum number of events of a hook that wait to be sent again.
     let limit: Int64
 
     typealias Columns = OutcomeColumns
@@ -302,13 +296,12 @@ struct RedeliverEvent: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .uuid(event), .int8(limit)] }
 }
 
-/// Removes some of what is needed no more.
+/// Removes obsolete rows, in portions.
 struct SweepHooks: PostgresQuery {
-    /// Seconds.
+    /// The time to keep the backlog of an inactive hook, in seconds.
     let keep: Int64
-    /// Rows, at most.
     let limit: Int64
-    /// Where to go on; nil: from the beginning.
+    /// The cursor; nil to start from the beginning.
     let after: UUID?
 
     typealias Columns = SweepColumns
@@ -319,11 +312,11 @@ struct SweepHooks: PostgresQuery {
     var parameters: [Value] { [.int8(keep), .int8(limit), Value(after)] }
 }
 
-/// Removes some events that nothing refers to any more.
+/// Removes events that no outbox and no attempt refers to, in portions.
 struct SweepEvents: PostgresQuery {
-    /// The most rows that are looked at.
+    /// The maximum number of rows to examine.
     let limit: Int64
-    /// The row after which it goes on; nil: from the first one.
+    /// The row after which to continue; nil to start from the first one.
     let after: Int64?
 
     typealias Columns = LastEventColumns
@@ -334,7 +327,7 @@ struct SweepEvents: PostgresQuery {
     var parameters: [Value] { [.int8(limit), Value(after)] }
 }
 
-/// The bytes that hooks have waiting.
+/// Reads the backlog of each hook, in bytes.
 struct ReadWaiting: PostgresQuery {
     typealias Columns = WaitingColumns
 
@@ -344,7 +337,7 @@ struct ReadWaiting: PostgresQuery {
     var parameters: [Value] { [] }
 }
 
-/// Ends the recording for a hook that has too much waiting, or whose app has.
+/// Deactivates a hook because its backlog, or that of its app, is too large.
 struct EndRecording: PostgresQuery {
     let id: WebhookID
     let reason: String
@@ -357,7 +350,7 @@ struct EndRecording: PostgresQuery {
     var parameters: [Value] { [.uuid(id.rawValue), .text(reason)] }
 }
 
-/// Lets the next sweep remove what an inactive hook was not told.
+/// Lets the next sweep remove the backlog of an inactive hook.
 struct GiveAway: PostgresQuery {
     let id: WebhookID
 
@@ -369,7 +362,7 @@ struct GiveAway: PostgresQuery {
     var parameters: [Value] { [.uuid(id.rawValue)] }
 }
 
-/// Ends the recording for the hooks of suspended apps.
+/// Deactivates the hooks of suspended apps.
 struct EndSuspended: PostgresQuery {
     typealias Columns = HookColumns
 

@@ -7,16 +7,17 @@ import Postgres
 import StrataModel
 import Synchronization
 
-/// The service's way into the database.
+/// The service's access to the database.
 struct HookStore: Sendable {
-    /// Each statement alone in its transaction: a claim locks many rows, and must not hold them while others wait for theirs.
+    /// The connection pool. Each statement runs alone in its transaction: a claim locks many rows and must not hold
+    /// them while other statements run.
     let pool: PostgresPool
-    /// How long ago a hook must have been verified before it becomes active: every service has asked for the apps with hooks since then, and what it had begun
-    /// to write before is done, since a request of a gateway takes ten seconds at most.
+    /// The time between a hook's verification and its activation. Within it, every service reads the list of apps with
+    /// hooks and finishes the writes that it began before. A gateway's request takes at most ten seconds.
     static let activationDelay = RecordedApps.lifetime + .seconds(12)
-    /// Attempts of a hook that are kept.
+    /// The number of attempts that are kept for a hook.
     static let keptDeliveries: Int64 = 100
-    /// The most events of a hook that wait to be sent again.
+    /// The maximum number of events of a hook that wait to be sent again.
     static let mostAgain: Int64 = 100
 
     private let unreadable: UnreadableHooks
@@ -43,7 +44,7 @@ struct HookStore: Sendable {
     }
 
     /// Reads one hook.
-    /// - Returns: nil if there is none.
+    /// - Returns: nil if it does not exist.
     /// - Throws: `unexpected` if its row cannot be decoded.
     func hook<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook?
     where Query.Columns == HookColumns {
@@ -56,7 +57,9 @@ struct HookStore: Sendable {
         }
     }
 
-    /// - Throws: `invalid_operation` if the app has as many as it may have; `authentication_required` if the token was revoked.
+    /// Registers a hook.
+    /// - Throws: `invalid_operation` if the app has the maximum number of hooks; `authentication_required` if the token
+    ///   was revoked.
     func create(_ query: CreateHook, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook {
         do {
             let rows = try await pool.query(query, deadline: deadline)
@@ -95,7 +98,7 @@ struct HookStore: Sendable {
         }
     }
 
-    /// Claims lanes. Their events are still to be read.
+    /// Claims lanes, without their events.
     func claim(_ query: ClaimLanes, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
         let claimed = try await pool.query(query, deadline: deadline)
         let columns = try claimed.columns(of: ClaimLanes.self)
@@ -107,8 +110,9 @@ struct HookStore: Sendable {
         }
     }
 
-    /// Reads the first events of claimed lanes: of each at most so many, and about so many bytes.
-    /// - Returns: the lanes with their events, in the same order; also those without events, which are to be ended like all others.
+    /// Reads the first events of claimed lanes, up to a number of events and about a number of bytes for each lane.
+    /// - Returns: the lanes with their events, in the same order. Lanes without events are included, because they must
+    ///   be finished, too.
     func read(_ claimed: [ClaimedLane], events: Int64, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
         var lanes = claimed
         guard !lanes.isEmpty else { return [] }
@@ -123,8 +127,8 @@ struct HookStore: Sendable {
         return lanes
     }
 
-    /// Reads the objects that an event concerns, as they are now.
-    /// - Parameter bytes: the most bytes of metadata; a larger tree is left out.
+    /// Reads the current state of the objects that an event concerns.
+    /// - Parameter bytes: the maximum size of metadata, in bytes. A larger tree is left out.
     func complete(_ event: RecordedEvent, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> RecordedEvent {
         let rows = try await pool.query(CompleteEvent(event: event, bytes: bytes), deadline: deadline)
         let columns = try rows.columns(of: CompleteEvent.self)
@@ -135,7 +139,7 @@ struct HookStore: Sendable {
         return event
     }
 
-    /// The bytes that hooks have waiting, in the order of apps and hooks.
+    /// Returns the backlogs of hooks, ordered by app and hook.
     func waiting(deadline: ContinuousClock.Instant) async throws -> [WaitingBytes] {
         let rows = try await pool.query(ReadWaiting(), deadline: deadline)
         let columns = try rows.columns(of: ReadWaiting.self)
@@ -148,15 +152,15 @@ struct HookStore: Sendable {
     }
 
     /// Ends the work on lanes of one claim.
-    /// - Returns: those that another transaction had locked.
+    /// - Returns: the results of lanes that another transaction had locked.
     func finish(_ results: [LaneResult], of claim: UUID, deadline: ContinuousClock.Instant) async throws -> [LaneResult] {
         let rows = try await pool.query(FinishLanes(claim: claim, results: results), deadline: deadline)
         let columns = try rows.columns(of: FinishLanes.self)
         return try rows.map { row in results[try Int(row[columns.place]) - 1] }
     }
 
-    /// Removes what is needed no more, in portions. While another instance is at it, does nothing.
-    /// - Returns: how many rows went.
+    /// Removes obsolete rows in portions. Does nothing while another instance sweeps.
+    /// - Returns: the number of removed rows.
     @discardableResult
     func sweep(keep: Duration, portion: Int64 = 1000, deadline: ContinuousClock.Instant) async throws -> Int64 {
         var (total, after): (Int64, UUID?) = (0, nil)
@@ -170,7 +174,7 @@ struct HookStore: Sendable {
         return total
     }
 
-    /// Removes events that nothing refers to any more, in portions.
+    /// Removes events that no outbox and no attempt refers to, in portions.
     func sweepEvents(portion: Int64 = 5000, deadline: ContinuousClock.Instant) async throws {
         var after: Int64?
         repeat {
@@ -199,24 +203,24 @@ private struct LanePlace: Hashable {
     let lane: UUID
 }
 
-/// What one hook is owed in one conversation, or a part of it, while this instance works on it.
+/// The first events of one hook in one conversation, claimed by this instance.
 struct ClaimedLane: Sendable {
     let hook: WebhookID
     let lane: UUID
     let claim: UUID
-    /// How often its first event has failed before.
+    /// The number of earlier failures of the first event.
     let failures: Int
-    /// How long ago that failed first; 0: it has not.
+    /// The time since the first of these failures; 0 if there was none.
     var failingFor = Duration.zero
-    /// Claims since one that ended: those of instances that were killed.
+    /// The number of claims since the last finished one. Their instances were killed.
     var lost = 0
-    /// The bytes of all its events.
+    /// The size of all events in the lane, in bytes.
     var bytes = 0
     var events: [RecordedEvent] = []
 }
 
 struct RecordedEvent: Sendable {
-    /// The row that hooks share.
+    /// The row, which hooks share.
     let row: Int64
     let app: AppID
     let position: Int64
@@ -224,14 +228,14 @@ struct RecordedEvent: Sendable {
     let kind: String
     let id: UUID
     let createdAt: StrataModel.Timestamp
-    /// The conversation, or what a push goes to.
+    /// The conversation, or the destination of a push.
     let subject: UUID
     var facts: String
     var parts: [UInt8]?
-    /// The lane it is in; nil: that of its subject.
+    /// The lane of the event; nil for the lane of its subject.
     var lane: UUID?
 
-    /// Whether its objects are read when it is delivered.
+    /// True if the objects that the event concerns are read at delivery.
     var isReference: Bool {
         switch WebhookEventKind(rawValue: kind) {
         case .conversationCreated, .conversationUpdated, .participantsUpdated, .participationCreated, .participationDeleted, .messageUpdated,
@@ -241,19 +245,18 @@ struct RecordedEvent: Sendable {
         }
     }
 
-    /// The bytes it has in memory, about.
+    /// The approximate size in memory, in bytes.
     var bytes: Int { facts.utf8.count + (parts?.count ?? 0) }
 }
 
-/// What came of the work on a lane.
 struct LaneResult: Sendable {
     let hook: WebhookID
     let lane: UUID
-    /// Up to where it was delivered; 0: nothing was.
+    /// The position of the last delivered event; 0 if none was delivered.
     var position: Int64 = 0
     var number: Int64 = 0
-    /// How often the next event has failed by now.
+    /// The number of failures of the next event so far.
     var failures = 0
-    /// When the lane goes on; nil: at once, and nothing has failed.
+    /// The time until the lane is due; nil if it is due immediately and nothing failed.
     var pause: Duration?
 }

@@ -2,31 +2,33 @@
 
 import StrataModel
 
-/// The bytes of events that one hook has waiting in the database.
+/// The backlog of one hook in the database, in bytes.
 struct WaitingBytes: Sendable, Hashable {
     let hook: WebhookID
     let app: AppID
     let isInactive: Bool
-    /// The microseconds since 1970 at which it became inactive.
+    /// The time of the deactivation, in microseconds since 1970.
     let inactiveSince: Int64?
     let bytes: Int
 }
 
-/// The bytes that may wait. An event counts once for each hook that it waits for, though it is stored once.
+/// The maximum backlogs, in bytes. An event is stored once and counts for each hook that waits for it.
 struct WaitingLimits: Sendable {
     let hook: Int
     let app: Int
 
-    /// A measure by which less waits.
+    /// A measure that reduces the backlog.
     enum Measure: Hashable, Sendable {
-        /// The hook becomes inactive.
+        /// The hook is deactivated.
         case end(WebhookID, reason: String)
-        /// An inactive hook loses what it was not told.
+        /// The backlog of an inactive hook is discarded.
         case giveAway(WebhookID)
     }
 
-    /// Decides what happens to hooks with too many bytes, and to those of an app that has too many: first the inactive ones lose theirs, the longest inactive one
-    /// first; then the hook with the most ends.
+    /// Returns the measures against backlogs that exceed a limit:
+    /// - An active hook over its limit is deactivated.
+    /// - In an app over its limit, inactive hooks lose their backlogs, the longest inactive first.
+    /// - If that is not enough, the app's active hook with the largest backlog is deactivated.
     func measures(for waiting: [WaitingBytes]) -> [Measure] {
         var measures: [Measure] = []
         for hooks in Dictionary(grouping: waiting, by: \.app).values {
@@ -35,7 +37,8 @@ struct WaitingLimits: Sendable {
                 measures.append(.end(large.hook, reason: "More than \(Self.megabytes(hook)) of events waited for it"))
                 left.removeAll { $0 == large }
             }
-            // What a hook has that has just ended stays, like that of all inactive ones, until the app has too much.
+            // A hook that was just deactivated keeps its backlog, like all inactive hooks, until the app exceeds its
+            // limit.
             var sum = hooks.reduce(0) { $0 + $1.bytes }
             let inactive = left.filter(\.isInactive)
                 .sorted { ($0.inactiveSince ?? 0, $0.hook.description) < ($1.inactiveSince ?? 0, $1.hook.description) }

@@ -11,13 +11,15 @@ public import ServiceKit
 public import ServiceLifecycle
 import StrataModel
 
-/// The webhooks service: tells apps' own servers of events, over HTTP to wherever they are, and administers what they want to be told.
+/// The webhooks service. It administers the webhooks of apps and delivers events to the apps' own servers over HTTP.
 ///
-/// Stateless: any number of instances may run, and any may be killed at any moment. It is the only service that calls strangers.
+/// Stateless: any number of instances may run, and any may be killed at any moment. It is the only service that calls
+/// hosts chosen by others.
 public final class WebhooksService: StrataService {
     /// The executable's name.
     public static let name = "webhooks"
-    /// The service calls strangers, and so does not hold the cluster secret.
+    /// The environment variable of the service's secret. The service calls hosts chosen by others, so it does not hold
+    /// the cluster secret.
     public static let secretKey = "STRATA_WEBHOOKS_SECRET"
 
     private let store: HookStore
@@ -27,8 +29,8 @@ public final class WebhooksService: StrataService {
     private let backlog: BacklogWatch
     private let server: RPCServer
 
-    /// Puts the service together; nothing is connected before it runs.
-    /// - Throws: if a setting cannot be used.
+    /// Creates the service. Connections are opened when it runs.
+    /// - Throws: an error if a setting is invalid.
     public init(settings: WebhooksSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let store = HookStore(
@@ -47,19 +49,19 @@ public final class WebhooksService: StrataService {
         server = RPCServer([handler], configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
-    /// Everything that has to run, in the order of dependency.
+    /// The components to run, in the order of dependency.
     public var services: [any Service] { [store.pool, log, engine, verifier, backlog, server] }
 
-    /// The port at which calls are answered. Waits until the server listens.
+    /// The port for calls. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
 
-    /// Ready means that the database answers.
+    /// Adds a readiness check that requires an answer of the database.
     public func addChecks(to health: Health) {
         health.add("postgres") { [store] in try await store.pool.check(within: .seconds(1)) }
     }
 }
 
-/// Measures what waits, for the operator.
+/// A service that publishes the backlog as metrics.
 private struct BacklogWatch: Service {
     let store: HookStore
     private let lanes = Gauge(label: "strata_webhooks_waiting_conversations")

@@ -7,58 +7,66 @@ public import NIOSSL
 public import RPC
 public import ServiceKit
 
-/// What the webhooks service can be told.
+/// The settings of the webhooks service. Each value names its environment variable.
 public struct WebhooksSettings: ServiceSettings {
-    /// The database, as the role `strata_webhooks`.
+    /// The database, with the role `strata_webhooks`.
     public var postgres: PostgresSettings
-    /// `STRATA_RPC_…`: where calls are answered. `STRATA_WEBHOOKS_SECRET`, required: the secret that gateways must hold; the key of the secrets of hooks is
-    /// derived from it.
+    /// The server for calls (`STRATA_RPC_…`). `STRATA_WEBHOOKS_SECRET`: the secret that gateways must hold, required.
+    /// The key that encrypts the secrets of hooks is derived from it.
     public var rpc: RPCServerConfiguration
-    /// `STRATA_PUBLIC_URL`, required: the base of the URLs in payloads, the same as the gateways have.
+    /// The base of the URLs in payloads, equal to that of the gateways. `STRATA_PUBLIC_URL`: required.
     public var publicURL: String
-    /// `STRATA_WEBHOOKS_CONNECTIONS` (4; 1 to 64): connections to PostgreSQL.
+    /// The number of connections to PostgreSQL. `STRATA_WEBHOOKS_CONNECTIONS`: 1 to 64, default 4.
     public var connections = 4
-    /// `STRATA_WEBHOOKS_TIMEOUT` (10s; 100ms to 60s): how long a receiver may take to answer. The protocol's second is too short for receivers that work
-    /// before they answer.
+    /// The time that a receiver may take to answer. `STRATA_WEBHOOKS_TIMEOUT`: 100ms to 60s, default 10s. The
+    /// protocol's second is too short for receivers that work before they answer.
     public var timeout = Duration.seconds(10)
-    /// `STRATA_WEBHOOKS_PER_HOOK` (32; 1 to 1000): conversations of one hook that are delivered at a time.
+    /// The maximum number of conversations of one hook that are delivered concurrently. `STRATA_WEBHOOKS_PER_HOOK`: 1
+    /// to 1000, default 32.
     public var perHook = 32
-    /// `STRATA_WEBHOOKS_PER_HOST` (64; 1 to 1000): the same of all hooks whose receivers have one host and port.
+    /// The maximum number of conversations that are delivered concurrently to one host and port, over all hooks.
+    /// `STRATA_WEBHOOKS_PER_HOST`: 1 to 1000, default 64.
     public var perHost = 64
-    /// `STRATA_WEBHOOKS_IN_FLIGHT` (256; 1 to 10,000): the same of all hooks.
+    /// The maximum number of conversations that are delivered concurrently, over all hooks.
+    /// `STRATA_WEBHOOKS_IN_FLIGHT`: 1 to 10,000, default 256.
     public var inFlight = 256
-    /// `STRATA_WEBHOOKS_BYTES` (64 MB; 4 MB to 16 GB): bytes of events and requests in memory.
+    /// The maximum size of events and requests in memory. `STRATA_WEBHOOKS_BYTES`: 4 MB to 16 GB, default 64 MB.
     public var bytes = 64 << 20
-    /// `STRATA_WEBHOOKS_HOOK_BYTES` (256 MB; 1 MB to 1 TB): bytes of events that may wait for one hook. With more it becomes inactive.
+    /// The maximum backlog of one hook. A hook with a larger one becomes inactive. `STRATA_WEBHOOKS_HOOK_BYTES`: 1 MB
+    /// to 1 TB, default 256 MB.
     public var hookBytes = 256 << 20
-    /// `STRATA_WEBHOOKS_APP_BYTES` (1 GB; 1 MB to 1 TB): the same of all hooks of one app.
+    /// The maximum backlog of all hooks of one app. `STRATA_WEBHOOKS_APP_BYTES`: 1 MB to 1 TB, default 1 GB.
     public var appBytes = 1 << 30
-    /// `STRATA_WEBHOOKS_PER_APP` (20; 1 to 1000): hooks of one app.
+    /// The maximum number of hooks of one app. `STRATA_WEBHOOKS_PER_APP`: 1 to 1000, default 20.
     public var perApp = 20
-    /// `STRATA_WEBHOOKS_SECRET_MIN_BYTES` (16; 1 to 1024): the fewest bytes of the secret of a hook that is registered. Examples of older client libraries
-    /// have fewer.
+    /// The minimum size of the secret of a registered hook. `STRATA_WEBHOOKS_SECRET_MIN_BYTES`: bytes, 1 to 1024,
+    /// default 16. Secrets in examples of older client libraries are shorter.
     public var secretMinBytes = 16
-    /// `STRATA_WEBHOOKS_RETRY_AFTER` (10s,30s,120s,300s,1200s), `STRATA_WEBHOOKS_RETRY_EVERY` (1h) and `STRATA_WEBHOOKS_RETRY_FOR` (72h): pauses before
-    /// the first retries, and then how often and for how long.
+    /// The retry schedule of failed deliveries:
+    /// - `STRATA_WEBHOOKS_RETRY_AFTER`: the pauses before the first retries, default 10s,30s,120s,300s,1200s.
+    /// - `STRATA_WEBHOOKS_RETRY_EVERY`: the pause before each later retry, default 1h.
+    /// - `STRATA_WEBHOOKS_RETRY_FOR`: the period of later retries, default 72h.
     public var retries = RetrySchedule.standard
-    /// `STRATA_WEBHOOKS_KEEP` (7d; 1s to 365d): for how long an inactive hook keeps what it has not been told.
+    /// The time for which an inactive hook keeps its backlog. `STRATA_WEBHOOKS_KEEP`: 1s to 365d, default 7d.
     public var keep = Duration.seconds(7 * 86_400)
-    /// `STRATA_WEBHOOKS_ALLOW_HTTP` (false): whether receivers may be without TLS. For development.
+    /// True if receivers without TLS are allowed, for development. `STRATA_WEBHOOKS_ALLOW_HTTP`: default false.
     public var allowsHTTP = false
-    /// `STRATA_WEBHOOKS_ALLOW_PRIVATE` (none): blocks of addresses that are called although they are private or reserved, such as `10.20.0.0/16`.
+    /// Private or reserved address blocks that may be called, for example `10.20.0.0/16`.
+    /// `STRATA_WEBHOOKS_ALLOW_PRIVATE`: default none.
     public var allowedAddresses: [AddressBlock] = []
-    /// `STRATA_WEBHOOKS_CA` (none): the path of a PEM file of authorities that are trusted beside those of the system.
+    /// Certificate authorities that are trusted in addition to the system's. `STRATA_WEBHOOKS_CA`: the path of a PEM
+    /// file, default none.
     public var trustedRoots: [NIOSSLCertificate] = []
 
-    /// Settings with these addresses, and for the rest the defaults above.
+    /// Creates settings with these addresses and otherwise the defaults above.
     public init(postgresURL: String, rpc: RPCServerConfiguration, publicURL: String) {
         postgres = PostgresSettings(url: postgresURL)
         self.rpc = rpc
         self.publicURL = publicURL
     }
 
-    /// Reads them.
-    /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
+    /// Reads the settings from the environment.
+    /// - Throws: `SettingsError`, which names the missing or invalid key.
     public init(_ settings: Settings, common: CommonSettings) throws {
         postgres = try PostgresSettings(settings)
         rpc = try settings.rpcServer(name: "webhooks", common).withMethodNames
@@ -94,15 +102,17 @@ public struct WebhooksSettings: ServiceSettings {
         }
     }
 
-    /// For how long a lane is claimed: an instance that is killed delays it by so much. Longer than a delivery that begins late may take.
+    /// The lease of a claimed lane. If an instance is killed, its lanes are delayed by this time. It exceeds the
+    /// duration of a delivery that begins late.
     var lease: Duration { timeout * 2 + .seconds(10) }
 }
 
 extension WebhooksSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves out the URL of PostgreSQL, which can hold a password: what holds settings may be printed whole, as libraries do in their logs.
+    /// A description without the PostgreSQL URL, which can hold a password. Libraries may log objects that hold
+    /// settings.
     public var description: String { "WebhooksSettings(rpc: \(rpc))" }
-    /// The same.
+    /// A description without secrets, like ``description``.
     public var debugDescription: String { description }
-    /// Without children, so that `dump` shows no secret either.
+    /// A mirror without children, so that `dump` shows no secrets.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -3,7 +3,7 @@ import FanOut
 import Hummingbird
 import StrataModel
 
-/// Bounds the bytes that answers hold, and how many long ones are made at one time.
+/// A middleware that limits the bytes held by answers and the number of long answers made concurrently.
 struct AnswerLimitMiddleware: RESTMiddleware {
     let answers: AnswerBudget
     let longAnswers: LongAnswers
@@ -11,14 +11,13 @@ struct AnswerLimitMiddleware: RESTMiddleware {
 
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
-        // A client that changes something has to hear what came of it.
+        // A client that changes something must learn the outcome, so only a GET can be refused.
         let lease = AnswerBudget.Lease(answers, isRefusable: request.method == .get)
         var context = context
         context.answer = lease
         context.longAnswers = longAnswers
         let turn: LongAnswers.Turn?
         do throws(Failure) {
-            // A request that only reads can wait.
             turn = request.method == .get ? try await context.turn(patience: LongAnswers.patience) : nil
         } catch {
             throw errors.failed(error, in: context)

@@ -2,9 +2,11 @@
 import HTTPTypes
 import Hummingbird
 
-/// What a browser has to read to give an answer to a page of another origin (docs/conformance.md §1.4).
+/// A middleware that adds the headers by which a browser lets a page of another origin read an answer
+/// (docs/conformance.md §1.4).
 ///
-/// Hummingbird's own middleware answers a preflight before the limits are asked, leaves out which headers a page may read, and allows no origin `null`.
+/// Hummingbird's middleware differs in three ways: it answers a preflight before the rate limits, does not expose
+/// headers to pages, and does not allow the origin `null`.
 struct CORSMiddleware: RESTMiddleware {
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
@@ -13,7 +15,7 @@ struct CORSMiddleware: RESTMiddleware {
         return response
     }
 
-    /// Always the concrete origin: with credentials, browsers refuse a wildcard.
+    /// Adds headers with the concrete origin, because browsers refuse a wildcard for requests with credentials.
     private func allow(_ origin: String, in response: inout Response) {
         response.headers[.accessControlAllowOrigin] = origin
         response.headers[.accessControlAllowCredentials] = "true"
@@ -22,9 +24,10 @@ struct CORSMiddleware: RESTMiddleware {
     }
 }
 
-/// Answers the question that a browser asks before it makes a request: which methods and headers there may be.
+/// A middleware that answers preflight requests with the allowed methods and headers.
 ///
-/// It is the other half of ``CORSMiddleware``, which adds to its answer too. It stands behind the limits, which count such a question like any request.
+/// ``CORSMiddleware`` adds its headers to these answers, too. This middleware runs after the rate limits, so that a
+/// preflight counts as a request.
 struct PreflightMiddleware: RESTMiddleware {
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {

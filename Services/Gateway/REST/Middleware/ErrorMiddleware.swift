@@ -7,7 +7,8 @@ import ServiceKit
 import StrataModel
 import StrataWire
 
-/// Answers what was thrown behind it with error objects (docs/conformance.md §1.11), so that what stands before it sees answers only.
+/// A middleware that turns errors thrown by later steps into error objects (docs/conformance.md §1.11). Earlier steps
+/// receive answers only.
 struct ErrorMiddleware: RESTMiddleware {
     let errors: ErrorObjects
 
@@ -18,7 +19,7 @@ struct ErrorMiddleware: RESTMiddleware {
         } catch let error as FailedRequest {
             return error.response
         } catch let error as any HTTPResponseError {
-            // The router's own, which knows nothing of error objects.
+            // The router's own errors carry no error object.
             return errors.failed(Self.failure(error.status), in: context).response
         }
     }
@@ -30,7 +31,7 @@ struct ErrorMiddleware: RESTMiddleware {
     }
 }
 
-/// A failure, on its way from where it happened to ``ErrorMiddleware``, with what was known of the request by then.
+/// A failure on its way to ``ErrorMiddleware``, with the facts known about the request.
 struct FailedRequest: HTTPResponseError {
     let failure: Failure
     fileprivate var headers: HTTPFields
@@ -53,22 +54,23 @@ final class ErrorObjects: Sendable {
     private let renderer: Renderer
     private let nonceKey: Nonce.Key
 
-    /// - Parameter nonceKey: what nonces are made with.
+    /// - Parameter nonceKey: the key that signs nonces.
     init(_ renderer: Renderer, nonceKey: Nonce.Key) {
         self.renderer = renderer
         self.nonceKey = nonceKey
     }
 
-    /// What to throw when a request fails.
+    /// Returns the error to throw when a request fails.
     /// - Parameters:
-    ///   - context: with the version and the user, if they are known: an error object may hold other objects.
-    ///   - headers: of the answer, besides those that all have.
+    ///   - context: the request's context, with the version and the user if they are known. An error object may contain
+    ///     other objects.
+    ///   - headers: additional headers of the answer.
     func failed(_ failure: Failure, in context: RESTContext, headers: HTTPFields = [:]) -> FailedRequest {
         FailedRequest(failure: failure, headers: headers, context: context, errors: self)
     }
 
-    /// To a client, a 401 always carries a fresh nonce: without one, stock clients do not sign in again (docs/conformance.md §3.5). An app's own server
-    /// has no use for a nonce.
+    /// Returns an answer with an error object. A 401 for a client always carries a fresh nonce; without one, stock
+    /// clients do not sign in again (docs/conformance.md §3.5). A 401 for an app's own server carries none.
     fileprivate func answer(to failure: Failure, status: HTTPResponse.Status, in context: RESTContext) -> RESTAnswer {
         var failure = failure
         if failure.code == .authenticationRequired, !context.isServerRequest { failure.detail = .nonce(Nonce.issue(with: nonceKey).text) }
@@ -76,7 +78,7 @@ final class ErrorObjects: Sendable {
             context.logger.error("a request failed unexpectedly", metadata: ["trace.id": "\(context.trace)"])
         }
         let renderer = context.renderer ?? renderer
-        // A refusal may come before the version is known.
+        // A request can be refused before its version is known.
         let version = context.serverVersion ?? .v3
         if context.isServerRequest, context.user == nil || version < .v2 {
             let server = ServerRenderer(renderer, version: version, reader: context.user?.user)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
 
-/// An answer to `HEAD` has no body: the client would take it for the beginning of the next answer. Refusals have bodies whatever the method.
+/// A middleware that removes the body of answers to `HEAD`. A client would read such a body as the beginning of the
+/// next answer, and error objects are bodies.
 ///
-/// Hummingbird can make a route for `HEAD` of each for `GET`. Clients are answered 404 on these, and no request does work for an answer that is thrown away.
+/// Hummingbird can add a `HEAD` route for each `GET` route. That is not used: clients receive 404 instead, and no work
+/// is done for a discarded body.
 struct HeadMiddleware: RESTMiddleware {
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {

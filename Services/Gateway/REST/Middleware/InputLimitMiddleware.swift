@@ -3,8 +3,8 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Bounds the memory that parsed bodies of requests take: the route that parses one reserves it from the request's ``RESTContext/input``. The bodies themselves
-/// are counted by ``RequestGuard``.
+/// A middleware that limits the memory of parsed request bodies. The route that parses a body reserves memory from the
+/// request's ``RESTContext/input``. ``RequestGuard`` counts the bodies themselves.
 struct InputLimitMiddleware: RESTMiddleware {
     let input: InputBudget
     let limiter: RateLimiter

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
 
-/// Counts and times each answer, those to refused requests too.
+/// A middleware that counts and times each answer, including refusals.
 ///
-/// Hummingbird's own middleware names its metrics differently, and keeps series for each route.
+/// Hummingbird's middleware uses other metric names and keeps series for each route.
 struct MetricsMiddleware: RESTMiddleware {
     let metrics: GatewayMetrics
 

@@ -8,7 +8,8 @@ import HummingbirdCore
 import NIOCore
 import StrataModel
 
-/// Changes that a client may repeat: the `Strata-Mutation` header gives one a name, and a repetition is answered as the first time.
+/// A middleware for idempotent changes. The `Strata-Mutation` header carries an idempotency key, and a repetition
+/// receives the first answer.
 struct NamedChangeMiddleware: RESTMiddleware {
     let errors: ErrorObjects
 
@@ -31,7 +32,7 @@ struct NamedChangeMiddleware: RESTMiddleware {
         return try await next(request, context)
     }
 
-    /// Of all that says what is to be done: the method, the path with its parameters, and the body.
+    /// Returns a hash of the method, the path with its query, and the body.
     private static func fingerprint(of request: Request, _ body: ByteBuffer) -> UInt64 {
         var hash = SHA256()
         hash.update(data: Array("\(request.method.rawValue) \(request.uri.string)\n".utf8))
@@ -41,8 +42,8 @@ struct NamedChangeMiddleware: RESTMiddleware {
 }
 
 extension Mutation {
-    /// An id for what the change makes, so that a repetition makes the same.
-    /// - Parameter text: what is made.
+    /// Returns an id for an object that the change creates. A repetition creates the same id.
+    /// - Parameter text: identifies the object within the change.
     func madeID(by user: UserKey, _ text: String) -> UUID {
         var hash = SHA256()
         hash.update(data: Array("\(user.app) \(user.user.rawValue) \(id) \(fingerprint) \(text)".utf8))

@@ -5,14 +5,16 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Lets an app's own server ask on behalf of the user in the path: what follows answers as it answers that user, with URLs that the server can use.
+/// A middleware by which an app's own server acts on behalf of the user in the path. Later steps answer as for that
+/// user, with URLs below the server's path.
 ///
-/// A suspended user can be spoken for, too.
+/// The user may be suspended.
 struct OnBehalfMiddleware: RESTMiddleware {
     let services: GatewayServices
     let errors: ErrorObjects
 
-    /// The user of the path, decoded once. An id that looks like a whole identity id is not taken for one: it would be another user's.
+    /// Returns the user of the path, decoded once. A text that looks like a full identity id is taken literally,
+    /// because it would otherwise name another user.
     private static func user(in segment: String) -> UserID? { segment.removingPercentEncoding.flatMap { UserID($0) } }
 
     @concurrent
@@ -20,7 +22,7 @@ struct OnBehalfMiddleware: RESTMiddleware {
         var context = context
         do throws(Failure) {
             guard let server = context.server else { throw Failure(.authenticationRequired, "The request needs a server token.") }
-            // Recorded answers have a malformed id of a message refused before an unknown user.
+            // A malformed message id takes precedence over an unknown user, as in recorded answers.
             try context.checkMessageID()
             guard let user = context.parameters.get("owner").flatMap({ Self.user(in: $0) }) else { throw .notFound("user") }
             context.user = try await services.knownUser(UserKey(app: server.app, user: user), trace: context.trace)

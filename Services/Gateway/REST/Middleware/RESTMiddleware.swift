@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
 
-/// A step that a request takes before it reaches its route, and that the answer takes on its way back. ``RESTRouter`` lists them in their order.
+/// A step between the server and a route, for the request and its answer. ``RESTRouter`` lists the steps in their
+/// order.
 ///
-/// What a middleware finds out for those behind it and for the route, it puts into the ``RESTContext``.
+/// A middleware stores its findings for later steps in the ``RESTContext``.
 protocol RESTMiddleware: RouterMiddleware where Context == RESTContext {}
 
 extension RESTMiddleware {
-    /// The steps that follow. Hummingbird is compiled without `NonisolatedNonsendingByDefault`, so its functions are `@concurrent`.
+    /// The function that runs the remaining steps. It is `@concurrent`, because Hummingbird is compiled without
+    /// `NonisolatedNonsendingByDefault`.
     typealias Next = @concurrent (Request, RESTContext) async throws -> Response
 }

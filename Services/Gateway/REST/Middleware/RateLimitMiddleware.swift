@@ -4,7 +4,8 @@ import HTTPTypes
 import Hummingbird
 import StrataModel
 
-/// Refuses a request whose address or session has asked for too much (docs/conformance.md §1.10), before anything else is done for it.
+/// A middleware that refuses a request over the rate limit of its address or session (docs/conformance.md §1.10),
+/// before any other work.
 struct RateLimitMiddleware: RESTMiddleware {
     let limiter: RateLimiter
     let serverTokens: ServerTokenDirectory
@@ -18,12 +19,13 @@ struct RateLimitMiddleware: RESTMiddleware {
         return try await next(request, context)
     }
 
-    /// What says how long to wait.
+    /// Returns the `Retry-After` header for a wait, in seconds, rounded up, at least 1.
     static func headers(toWait wait: Duration) -> HTTPFields {
         [.retryAfter: "\(max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0)))"]
     }
 
-    /// Probes of the connection are never refused: a client must always be able to find out whether it is online.
+    /// Returns the time to wait; nil if the request is admitted. Connectivity probes are never refused, because a
+    /// client must always be able to find out whether it is online.
     private func wait(before request: Request, in context: RESTContext) -> Duration? {
         if request.uri.path == "/ping" { return nil }
         if isKnownServer(request) { return nil }
@@ -33,10 +35,11 @@ struct RateLimitMiddleware: RESTMiddleware {
         return limiter.admit(session: RateKey(tokenDigest: token.digest))
     }
 
-    /// Whether an app's own server asks whose token was found good a moment ago. All of its requests may come from one address, so that is not counted:
-    /// ``ServerTokenMiddleware`` counts the token. Those that only try tokens are counted like all others.
+    /// True if the request has a server token that was recently verified. All requests of an app's own server may come
+    /// from one address, so ``ServerTokenMiddleware`` limits them by token. Requests with unverified tokens count for
+    /// their address.
     private func isKnownServer(_ request: Request) -> Bool {
-        // As the router sees it: without empty parts.
+        // Split like the router does, without empty segments.
         let parts = request.uri.path.split(separator: "/", maxSplits: 2)
         guard parts.count > 1, parts[0] == "apps", let header = request.headers[.authorization], let token = ServerToken(authorization: header),
             let app = AppID(parsing: parts[1].removingPercentEncoding ?? String(parts[1]))
@@ -50,6 +53,5 @@ extension HTTPField.Name {
 }
 
 extension Failure {
-    /// More was asked for than one client may.
     static let rateLimited = Failure(.rateLimitExceeded, "There were too many requests; please wait a little.")
 }

@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import StrataModel
 
-/// Finds out whether a request comes from the own server of the app in its path.
+/// A middleware that authenticates the app's own server by its token.
 struct ServerTokenMiddleware: RESTMiddleware {
     let tokens: ServerTokenDirectory
     let limiter: RateLimiter
@@ -25,7 +25,7 @@ struct ServerTokenMiddleware: RESTMiddleware {
         return try await next(request, context)
     }
 
-    /// A wrong app is told first, then a wrong token.
+    /// Returns the caller. An unknown app takes precedence over an invalid token.
     private func caller(of request: Request, in context: RESTContext) async throws(Failure) -> ServerCaller {
         guard let app = context.parameters.get("app").flatMap({ AppID(parsing: $0.removingPercentEncoding ?? $0) }) else {
             throw Failure(.invalidAppID, "There is no such app.")

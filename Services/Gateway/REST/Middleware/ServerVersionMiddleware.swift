@@ -4,13 +4,14 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Finds out which version of the Server API a request speaks. Objects of the Client API are written as of 2.0 for the versions before it, which have none.
+/// A middleware that reads the version of the Server API from `Accept`. The Client API begins with 2.0, so its objects
+/// are written as of 2.0 for earlier versions.
 struct ServerVersionMiddleware: RESTMiddleware {
     let errors: ErrorObjects
 
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
-        // `/apps/:app/webhooks` and what lies below it.
+        // True for `/apps/:app/webhooks` and the paths below it.
         let isOfWebhooks = request.uri.path.split(separator: "/").dropFirst(2).first == "webhooks"
         guard let version = request.headers[.accept].flatMap({ ServerVersion(accept: $0, isOfWebhooks: isOfWebhooks) }) else {
             let type =

@@ -4,7 +4,7 @@ import Hummingbird
 import RPC
 import StrataModel
 
-/// Finds out whose request it is.
+/// A middleware that authenticates the user by the session token.
 struct SessionMiddleware: RESTMiddleware {
     let sessions: SessionDirectory
     let errors: ErrorObjects
@@ -22,6 +22,7 @@ struct SessionMiddleware: RESTMiddleware {
 }
 
 extension SessionDirectory {
+    /// Returns the session of a request.
     /// - Throws: `authentication_required` without a nonce, which ``ErrorObjects`` adds.
     func session(of request: Request, trace: TraceID) async throws(Failure) -> Session {
         guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else {

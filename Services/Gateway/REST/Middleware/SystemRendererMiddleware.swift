@@ -3,7 +3,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Has the URLs in answers to an app's own server lead to the paths of that server: below `/apps/:app`.
+/// A middleware that makes the URLs in answers to an app's own server point below `/apps/:app`.
 struct SystemRendererMiddleware: RESTMiddleware {
     let renderer: Renderer
 

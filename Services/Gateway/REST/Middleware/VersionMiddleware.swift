@@ -4,7 +4,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Finds out which version of the protocol a request speaks (docs/conformance.md §1.2).
+/// A middleware that reads the protocol version of a request from `Accept` (docs/conformance.md §1.2).
 struct VersionMiddleware: RESTMiddleware {
     let errors: ErrorObjects
 

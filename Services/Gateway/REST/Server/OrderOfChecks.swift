@@ -4,10 +4,11 @@ import Hummingbird
 import RPC
 import StrataModel
 
-/// What apps' own servers are told first where more than one thing is wrong, and in the words of the Server API (docs/server-api.md).
+/// The precedence and wording of errors that the Server API requires (docs/server-api.md).
 extension RESTContext {
-    /// An app's own server is told that there is nothing to go on from in a list, where a client is told that the parameter is wrong.
-    /// - Parameter failure: of a request that was understood.
+    /// Returns the failure for an unknown `from_id`. An app's own server receives `not_found`; a client receives
+    /// `invalid_property`.
+    /// - Parameter failure: the failure of a valid request.
     func ofUnknownCursor(_ failure: Failure) -> Failure {
         guard isServerRequest, failure.code == .invalidProperty, failure.detail == .property("from_id") else { return failure }
         return .notFound("object with this from_id in the list")
@@ -15,13 +16,14 @@ extension RESTContext {
 }
 
 extension ServedRoute {
-    /// Whether an app's own server is asked about a conversation of the app, or something in it.
+    /// True if the route concerns a conversation of the app, or an object in it, and is called by the app's own server.
     var isInConversationOfServer: Bool { access == .server && path.hasPrefix("/apps/:app/conversations/:id") }
 }
 
 extension GatewayServices {
-    /// What an app's own server is told of a request about a conversation of the app: that the conversation, or the message in the path, is not
-    /// there comes before what is wrong with a member. Whether it is there is looked up only then, so that good requests cost nothing more.
+    /// Returns the failure that an app's own server receives for a request about a conversation. A missing
+    /// conversation, or a missing message in the path, takes precedence over an invalid property. Its existence is
+    /// checked only after such a failure, so that valid requests cost nothing more.
     func inOrder(_ failure: Failure, of context: RESTContext) async -> Failure {
         guard let server = context.server, failure.code == .invalidProperty || failure.code == .invalidOperation else { return failure }
         let call = Call(UserKey(app: server.app, user: .appServer), trace: context.trace, answers: context.answer)

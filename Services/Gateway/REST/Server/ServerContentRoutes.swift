@@ -4,7 +4,8 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Rich content that an app's own server uploads for messages of one conversation, and the content of messages there.
+/// Routes for the rich content that an app's own server uploads for messages of one conversation, and for the content
+/// of messages in it.
 struct ServerContentRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -38,7 +39,7 @@ struct ServerContentRoutes: RESTFeature {
     }
 }
 
-/// Content that is going to be uploaded: as clients announce it, but for the error of a header that is absent or wrong.
+/// A request to create content. It equals a client's request, except for the error about a missing or invalid header.
 private struct NewServerContent: RESTRequest {
     let content: NewContent
 
@@ -52,7 +53,7 @@ private struct NewServerContent: RESTRequest {
     }
 }
 
-/// Content of a conversation, both in the path.
+/// The conversation and the content that a path names.
 private struct ContentInConversation: RESTRequest {
     let conversation: ConversationID
     let content: ContentID

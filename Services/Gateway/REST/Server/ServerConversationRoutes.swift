@@ -3,7 +3,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Conversations in the name of an app's own server, which takes part in none and sees all.
+/// Routes by which an app's own server manages conversations. The server participates in none of them and sees all.
 struct ServerConversationRoutes: RESTFeature {
     let services: GatewayServices
 

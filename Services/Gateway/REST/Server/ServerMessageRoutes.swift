@@ -3,7 +3,8 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Messages in the name of an app's own server: sent for a participant, for a bot or under a name, at once or later.
+/// Routes by which an app's own server sends messages for a participant, for a bot or under a name, immediately or with
+/// a delay.
 struct ServerMessageRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -13,7 +14,7 @@ struct ServerMessageRoutes: RESTFeature {
         conversation.on(.post, use: send)
         conversation.on(.get, ":message", use: load)
         conversation.on(.delete, ":message", use: delete)
-        // The answer to a creation in 1.x names this path.
+        // The answer to a creation in version 1.x names this path.
         let messages = routes.server("/messages")
         messages.on(.get, ":id", use: loadAnywhere)
         messages.on(.delete, ":id", use: deleteAnywhere)
@@ -28,13 +29,14 @@ struct ServerMessageRoutes: RESTFeature {
         return try await .list(page.objects, headers: headers, to: context) { renderer.writeMessage($0, form: .read, into: &$1) }
     }
 
-    /// Those of an array are sent in their order. The first that is refused ends the request, and those before it stay sent.
+    /// Sends the messages of an array in their order. The first refused message ends the request; those before it stay
+    /// sent.
     private func send(_ asked: ObjectRequest<ConversationID, NewServerMessages>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let accepted = RESTAnswer(status: .accepted)
         var answer = accepted
         for (id, body) in asked.content.messages {
             var call = context.call
-            // A name is that of one change. What makes a batch repeatable is that its messages have the same ids again.
+            // An idempotency key names one change. A batch is repeatable because its messages have the same ids again.
             if asked.content.isBatch { call.mutation = nil }
             do throws(Failure) {
                 if let schedule = body.schedule {
@@ -50,7 +52,7 @@ struct ServerMessageRoutes: RESTFeature {
         return asked.content.isBatch ? accepted : answer
     }
 
-    /// Services know of a sender, and not what each version calls it.
+    /// Returns the failure with the version's name for the sender property. Services do not know the version.
     private static func naming(_ failure: Failure, in version: ServerVersion) -> Failure {
         guard failure.code == .invalidProperty, failure.detail == .property("sender") else { return failure }
         return .invalid(version < .v2 ? "sender.user_id" : "sender_id", reason: "has no identity")

@@ -3,7 +3,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// The parts of a message in the name of an app's own server, which may change those of every message.
+/// Routes by which an app's own server reads and changes the parts of any message.
 struct ServerPartRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -85,7 +85,6 @@ private struct NewPartInConversation: RESTRequest {
     }
 }
 
-/// A part to stand in the place of another one.
 private struct PartReplacementInConversation: RESTRequest {
     let message: MessageInConversation
     let part: PartReference
@@ -98,7 +97,6 @@ private struct PartReplacementInConversation: RESTRequest {
     }
 }
 
-/// All parts of a message, to stand in the place of those that it has.
 private struct NewPartsInConversation: RESTRequest {
     let message: MessageInConversation
     let parts: [MessagePart]

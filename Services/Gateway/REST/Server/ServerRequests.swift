@@ -7,9 +7,10 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// The id that an app's own server gave what it creates, in `If-None-Match`: the same creation under the same id is carried out once.
+/// The id in `If-None-Match` that an app's own server chose for the object to create. A repeated creation under the
+/// same id is carried out once.
 ///
-/// Only requests that create something look at the header: there are libraries that send one with every request.
+/// Only requests that create something read the header, because some libraries send one with every request.
 struct CreationID: RESTRequest {
     let id: UUID?
 
@@ -18,7 +19,7 @@ struct CreationID: RESTRequest {
             id = nil
             return
         }
-        // Written as an entity tag it has quotes around it.
+        // An entity tag is quoted.
         let isQuoted = text.utf8.count > 1 && text.hasPrefix("\"") && text.hasSuffix("\"")
         guard let id = UUID(uuidString: String(isQuoted ? text.dropFirst().dropLast() : text[...])) else {
             throw Failure(.invalidRequestID, "The If-None-Match header must be a UUID.")
@@ -26,7 +27,7 @@ struct CreationID: RESTRequest {
         self.id = id
     }
 
-    /// An id for one of several things that one request creates, so that a repetition creates the same.
+    /// Returns an id for one of several objects that a request creates. A repetition creates the same ids.
     func element(_ index: Int) -> UUID? {
         guard let id else { return nil }
         return SHA256.hash(data: Array("\(id.lowercaseText) \(index)".utf8)).madeUUID
@@ -34,7 +35,7 @@ struct CreationID: RESTRequest {
 }
 
 extension SHA256Digest {
-    /// A UUID of version 8 and variant 1 (RFC 9562): made from a hash of our own.
+    /// A UUID of version 8 and variant 1 (RFC 9562), made from the hash.
     var madeUUID: UUID {
         withUnsafeBytes { bytes in
             var uuid = bytes.loadUnaligned(as: uuid_t.self)
@@ -55,10 +56,10 @@ struct NewServerConversation: RESTRequest {
     }
 }
 
-/// Messages that are going to be sent.
+/// The messages of a request to send.
 struct NewServerMessages: RESTRequest {
     let messages: [(id: MessageID, body: ServerMessageBody)]
-    /// They came as an array.
+    /// True if the body is an array.
     let isBatch: Bool
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
@@ -71,7 +72,8 @@ struct NewServerMessages: RESTRequest {
             .map { index, body in
                 let own = isBatch ? given.element(index) : given.id
                 if let id = own.map({ MessageID(rawValue: $0) }) ?? body.content.id { return (id, body) }
-                // Under the name of a change a repetition sends the same messages, delayed ones too.
+                // With an idempotency key, a repetition sends messages with the same ids. That includes delayed
+                // messages.
                 let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "message \(index)") } }
                 return (named.map { MessageID(rawValue: $0) } ?? .random(), body)
             }

@@ -6,7 +6,7 @@ import Hummingbird
 import StrataModel
 import StrataWire
 
-/// Where an app's own server wants to be told of events.
+/// Routes by which an app's own server manages its webhooks.
 struct WebhookRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -75,7 +75,7 @@ private struct Redelivery: RESTRequest {
 }
 
 extension WebhookID: RESTRequest {
-    /// Takes the UUID, or the whole id escaped to one segment of the path.
+    /// Creates the id from a UUID, or from the whole id escaped to one segment of the path.
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         guard let app = context.server?.app, let text = context.parameters.get("id"),
             let id = WebhookID(parsing: text.removingPercentEncoding ?? text, in: app)
