@@ -24,19 +24,8 @@ extension GatewayServices {
         }
     }
 
-    /// Sends a message; its sender is not typing any more.
-    ///
-    /// Only the presence service knows whether they were: they may type at a socket of another gateway, and those who see it may be at a third. It is told
-    /// of every message, and the sender does not wait for that.
+    /// Sends a message. If the client chose no id and the id is in use, an earlier attempt of this call has stored the message.
     func send(
-        _ body: SendMessageBody, to conversation: ConversationID, for call: Call
-    ) async throws(Failure) -> (message: Message, place: ChangePlace) {
-        let sent = try await sendOnce(body, to: conversation, for: call)
-        Task { try? await typing(.finished, by: call.key, in: conversation) }
-        return sent
-    }
-
-    private func sendOnce(
         _ body: SendMessageBody, to conversation: ConversationID, for call: Call
     ) async throws(Failure) -> (message: Message, place: ChangePlace) {
         do throws(Failure) {

@@ -23,7 +23,7 @@ extension GatewayServices {
         }
     }
 
-    /// Sends a message; its sender is not typing any more. A message of the same conversation that has the id is taken for a repetition.
+    /// Sends a message. A message of the same conversation that has the id is taken for a repetition.
     /// - Parameter id: chosen where the server did not say one.
     func sendByServer(
         _ body: ServerMessageBody, as id: MessageID, to conversation: ConversationID, for call: Call
@@ -32,9 +32,6 @@ extension GatewayServices {
             let request = messageRequest(body, as: id, to: conversation, for: call)
             let answer = try await conversations.call(
                 ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-            if case .user(let user) = body.sender {
-                Task { try? await typing(.finished, by: UserKey(app: call.key.app, user: user), in: conversation) }
-            }
             return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
         } catch {
             guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }

@@ -2,8 +2,8 @@
 import NIOCore
 import StrataModel
 
-/// Who is typing in the conversations of this gateway, as far as the gateway was told. It serves only to end what is not announced any more
-/// (docs/architecture.md §7).
+/// The users who are typing in the conversations of this gateway (docs/architecture.md §7). The gateway ends typing that is not announced any more, and
+/// has the presence service end the typing of a user who sends a message.
 ///
 /// The presence service says how long a signal is valid, since it knows when it would say more.
 struct TypistTable {
@@ -19,6 +19,8 @@ struct TypistTable {
             table[signal.conversationID, default: [:]][signal.user] = end
         }
     }
+
+    func contains(_ user: UserID, in conversation: ConversationID) -> Bool { table[conversation]?[user] != nil }
 
     private mutating func remove(_ user: UserID, in conversation: ConversationID) {
         guard table[conversation]?.removeValue(forKey: user) != nil else { return }

@@ -33,6 +33,8 @@ struct RequestQueue {
     private var releasedBytes = 0
     private(set) var replay: SocketRequest?
     private var typingOnItsWay = 0
+    /// The time of the last typing signal.
+    private(set) var typedAt: NIODeadline?
     /// What the client does at its keyboard in conversations that the socket is not in yet.
     private var heldTyping: [ConversationID: TypingAction] = [:]
 
@@ -142,10 +144,11 @@ struct RequestQueue {
 
     // MARK: Typing
 
-    /// Whether one more signal may be on its way; if so, call ``typingEnded()`` when it has arrived.
-    mutating func beginTyping() -> Bool {
+    /// Admits a signal, unless too many are on their way. Call ``typingEnded()`` when it has arrived.
+    mutating func beginTyping(at now: NIODeadline) -> Bool {
         guard typingOnItsWay < Self.typingLimit else { return false }
         typingOnItsWay += 1
+        typedAt = now
         return true
     }
 

@@ -182,6 +182,7 @@ extension Socket {
                 // A deletion may have waited for the answer.
                 self.registry.flushDeferred()
                 self.requests.ended(create: request, succeeded: isAnswered || answer.result.creates(request, by: self.key.user))
+                self.endTyping(after: answer.result)
                 self.startCreates()
             }
         }
@@ -218,6 +219,15 @@ extension Socket {
         for (conversation, action) in requests.takeHeldTyping() where registration.isIn(conversation) { typing(action, in: conversation) }
     }
 
+    /// Ends the client's typing after a message, if a signal of this socket may arrive at the fan-out later than the message. The fan-out ends the typing
+    /// that it was told of.
+    private func endTyping(after result: Result<AnswerData, Failure>) {
+        guard case .success(.message(let message)) = result, let typedAt = requests.typedAt,
+            registry.loop.now - typedAt < TimeAmount(GatewayServices.typingDeadline)
+        else { return }
+        home.services.endTyping(of: key, in: message.conversationID)
+    }
+
     /// Only participants are heard; what comes too fast for the presence service is dropped.
     private func typing(_ action: TypingAction, in conversation: ConversationID) {
         guard registration.isIn(conversation) else {
@@ -225,7 +235,7 @@ extension Socket {
             if catchUps.schedule.isRunning { requests.hold(action, in: conversation) }
             return
         }
-        guard requests.beginTyping() else { return }
+        guard requests.beginTyping(at: registry.loop.now) else { return }
         let (services, key) = (home.services, key)
         Task {
             try? await services.typing(action, by: key, in: conversation)
