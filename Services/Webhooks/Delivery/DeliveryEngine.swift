@@ -46,7 +46,7 @@ final class DeliveryEngine: Service {
     /// Active hooks whose secrets could not be decrypted when the hooks were read last.
     private let undecrypted = Mutex<Set<WebhookID>>([])
     private let isStopping = Mutex(false)
-    private let wake = WakeUp()
+    private let wake = Wakeup()
     private let delivered = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "delivered")])
     private let failed = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "failed")])
     private let givenUp = Counter(label: "strata_webhooks_given_up_total")
@@ -98,7 +98,7 @@ final class DeliveryEngine: Service {
                 }
                 let claimed = try await claim()
                 // Not a child of this task: what is under way is ended when the claiming is.
-                if claimed.isEmpty { await wake.wait(atMost: Self.idlePause) } else { Task { await self.read(claimed) } }
+                if claimed.isEmpty { await wake.wait(until: .now + Self.idlePause, clock: .continuous) } else { Task { await self.read(claimed) } }
             } catch {
                 claimFailures.increment()
                 logger.debug("nothing could be claimed", metadata: ["error.message": "\(error)"])
