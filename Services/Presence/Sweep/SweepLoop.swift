@@ -52,8 +52,9 @@ struct SweepLoop<Target: Sweepable>: Service {
                 }
                 // One look takes a batch. After the end of a gateway with a hundred thousand sockets there are many, and each must be told in time.
                 if outcome == .mayHaveMore { continue }
-                // Instances that started together drift apart.
-                try? await Task.sleep(for: every * Double.random(in: 0.75...1.25))
+                // Random, so that instances that started together drift apart.
+                let pause = every * Double.random(in: 0.75...1.25)
+                try? await Task.sleep(until: max(.now + pause, (schedule.next ?? .now) + pause / 4))
             }
         }
     }

@@ -97,8 +97,14 @@ final class DeliveryEngine: Service {
                     try await readHooks()
                 }
                 let claimed = try await claim()
-                // Not a child of this task: what is under way is ended when the claiming is.
-                if claimed.isEmpty { await wake.wait(until: .now + Self.idlePause, clock: .continuous) } else { Task { await self.read(claimed) } }
+                if claimed.isEmpty {
+                    // Without active hooks, only reading the hooks again brings work.
+                    let end = hooks.withLock(\.isEmpty) ? readAt + Self.hooksInterval : .now + Self.idlePause
+                    await wake.wait(until: end, clock: .continuous)
+                } else {
+                    // Not a child of this task, because deliveries under way are completed when claiming has ended.
+                    Task { await self.read(claimed) }
+                }
             } catch {
                 claimFailures.increment()
                 logger.debug("nothing could be claimed", metadata: ["error.message": "\(error)"])
