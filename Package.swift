@@ -123,7 +123,7 @@ let checks: [Target] = [
     tests(
         "WebhooksTests",
         [
-            "Webhooks", "ServiceKit", "Contracts", "Postgres", "Schema", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf,
+            "Webhooks", "NetKit", "ServiceKit", "Contracts", "Postgres", "Schema", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf,
             asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL, logging,
         ]),
     tests(
@@ -183,7 +183,7 @@ let checks: [Target] = [
 /// The client library. It links neither libpq nor hiredis, nor a server.
 let clients: [Target] = [
     library(
-        "StrataKit", "Clients/StrataKit", ["StrataModel", "StrataWire", "NetKit", "ProtocolClient", grdb, nioCore, nioPosix, collections, logging])
+        "StrataKit", "Clients/StrataKit", ["StrataModel", "NetKit", "ProtocolClient", grdb, nioCore, nioPosix, collections, logging])
 ]
 
 /// True for image builds: the executables of the services, `strata` and `soak`, without `Clients`, `Examples` and the tests. One `swift build` makes all of them.

@@ -267,6 +267,30 @@ struct FanOutTests {
         #expect(try await actions(ben) == ["finished"])
     }
 
+    @Test("a message ends the typing of a sender who was announced as typing, and of no other sender")
+    func messageEndsTyping() async throws {
+        let harness = try await GatewayHarness()
+        _ = try await harness.socket(of: Fixture.ben, at: 4)
+        func send(_ ordinal: Int64, at position: Int64) async throws {
+            let message = Fixture.message(ordinal, at: position)
+            try await harness.publish(Fixture.change(position, .messageCreated(id: message.id, ordinal: ordinal, message)))
+        }
+        try await send(1, at: 5)
+        #expect(harness.log.state.withLock(\.typingEnds) == [])
+        try await harness.onLoop { harness in
+            harness.fanOut.typingPublished(
+                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started), goodFor: .seconds(90))
+        }
+        try await send(2, at: 6)
+        #expect(harness.log.state.withLock(\.typingEnds) == [Fixture.ana])
+        try await harness.onLoop { harness in
+            harness.fanOut.typingPublished(
+                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .finished), goodFor: nil)
+        }
+        try await send(3, at: 7)
+        #expect(harness.log.state.withLock(\.typingEnds) == [Fixture.ana])
+    }
+
     private func actions(_ socket: TestSocket) async throws -> [String?] {
         try await socket.packets().map { $0["body"]?["data"]?["action"]?.stringValue }
     }

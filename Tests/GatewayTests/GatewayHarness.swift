@@ -245,6 +245,8 @@ final class FakeLog: ChangeSource {
         /// Nil: every user has one message that does not count.
         var numbers: [UserID: UserNumbers]?
         var reads = 0
+        /// The users whose typing was ended.
+        var typingEnds: [UserID] = []
     }
     let state = Mutex(State())
 
@@ -262,6 +264,8 @@ final class FakeLog: ChangeSource {
         loop.makeSucceededFuture(
             state.withLock { $0.userChanges.filter { $0.appID == user.app && $0.user == user.user && $0.position > position } })
     }
+
+    func endTyping(of user: UserKey, in conversation: ConversationID) { state.withLock { $0.typingEnds.append(user.user) } }
 
     private func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
         let page: ChangePage? = state.withLock { state in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NetKit
 import ServiceKit
 import StrataModel
 import Testing
@@ -183,32 +184,14 @@ struct ScheduleTests {
 
     @Test("work that does not end in time is not waited for")
     func limited() async {
-        let end = WakeUp()
+        let end = Wakeup()
         let late = await within(.milliseconds(1)) { () -> Int in
             // It cannot be cancelled.
-            await Task { await end.wait(atMost: .seconds(3600)) }.value
+            await Task { await end.wait() }.value
             return 1
         }
         #expect(late == nil)
         end.signal()
         #expect(await within(.seconds(3600)) { 2 } == 2)
-    }
-
-    @Test("a pause ends early with a signal, also with one from before it, and otherwise with its time")
-    func wakeUp() async {
-        let wake = WakeUp()
-        wake.signal()
-        await wake.wait(atMost: .seconds(3600))
-        Task { wake.signal() }
-        await wake.wait(atMost: .seconds(3600))
-        await wake.wait(atMost: .milliseconds(1))
-        // The timer of a pause that was ended early does not end the next one.
-        for _ in 0..<20 {
-            wake.signal()
-            await wake.wait(atMost: .seconds(3600))
-            let begun = ContinuousClock.now
-            await wake.wait(atMost: .milliseconds(20))
-            #expect(ContinuousClock.now - begun >= .milliseconds(20))
-        }
     }
 }

@@ -140,7 +140,7 @@ enum WireObjects {
     static func size(_ json: JSONValue) -> Int? { json.integer.flatMap { 0...1 << 53 ~= $0 ? Int(exactly: $0) : nil } }
 
     /// Microseconds since 1970.
-    static func time(_ json: JSONValue) -> Int64? { json.string.flatMap { WireTime.microseconds($0) } }
+    static func time(_ json: JSONValue) -> Int64? { json.string.flatMap { ISO8601.parse($0)?.microseconds } }
 
     /// The texts of a tree by key path. Keys are taken as they are, also such as this library would not set.
     /// - Parameter path: of the tree. Texts at a path that is not ``isStorable(_:)`` are left out.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import NetKit
 import StrataModel
 
 /// Runs a ``TypingSender`` and a ``TypingReceiver``: keeps their time, sends the signals of the one and publishes the indicators of the other.

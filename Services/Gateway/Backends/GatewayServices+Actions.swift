@@ -25,20 +25,9 @@ extension GatewayServices {
         }
     }
 
-    /// Sends a message and ends its sender's typing signal.
-    ///
-    /// Only the presence service knows whether the sender is typing: the sender may type at a socket of another
-    /// gateway, and viewers may be connected to a third. So the service is called for every message; the sender does
-    /// not wait for that call.
+    /// Sends a message. If the client chose no id and the id is in use, an earlier attempt of this call has stored the
+    /// message.
     func send(
-        _ body: SendMessageBody, to conversation: ConversationID, for call: Call
-    ) async throws(Failure) -> (message: Message, place: ChangePlace) {
-        let sent = try await sendOnce(body, to: conversation, for: call)
-        Task { try? await typing(.finished, by: call.key, in: conversation) }
-        return sent
-    }
-
-    private func sendOnce(
         _ body: SendMessageBody, to conversation: ConversationID, for call: Call
     ) async throws(Failure) -> (message: Message, place: ChangePlace) {
         do throws(Failure) {

@@ -8,13 +8,19 @@ import SwiftProtobuf
 
 /// Typing and presence. Both may be dropped under pressure, so deadlines are short.
 extension GatewayServices {
+    static let typingDeadline = Duration.seconds(2)
+
     func typing(_ action: TypingAction, by user: UserKey, in conversation: ConversationID) async throws(Failure) {
         let request = ProtoTypingRequest.with {
             $0.conversationID = Data(conversation)
             $0.userID = user.user.rawValue
             $0.action = action.rawValue
         }
-        _ = try await presence.call(PresenceAPI.typing, with: request, deadline: .now + .seconds(2), trace: .random())
+        _ = try await presence.call(PresenceAPI.typing, with: request, deadline: .now + Self.typingDeadline, trace: .random())
+    }
+
+    func endTyping(of user: UserKey, in conversation: ConversationID) {
+        Task { try? await typing(.finished, by: user, in: conversation) }
     }
 
     /// - Parameter status: one of `available`, `busy`, `away`, `offline`, `invisible`, `auto`.

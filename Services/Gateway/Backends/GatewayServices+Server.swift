@@ -23,8 +23,7 @@ extension GatewayServices {
         }
     }
 
-    /// Sends a message and ends its sender's typing signal. A message with this id in the same conversation counts as a
-    /// repetition.
+    /// Sends a message. A message with this id in the same conversation counts as a repetition.
     /// - Parameter id: the server's id, or one that the gateway chose.
     func sendByServer(
         _ body: ServerMessageBody, as id: MessageID, to conversation: ConversationID, for call: Call
@@ -33,9 +32,6 @@ extension GatewayServices {
             let request = messageRequest(body, as: id, to: conversation, for: call)
             let answer = try await conversations.call(
                 ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-            if case .user(let user) = body.sender {
-                Task { try? await typing(.finished, by: UserKey(app: call.key.app, user: user), in: conversation) }
-            }
             return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
         } catch {
             guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }

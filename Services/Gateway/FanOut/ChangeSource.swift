@@ -3,7 +3,7 @@ package import NIOCore
 package import Redis
 package import StrataModel
 
-/// The source of missing changes. In production this is the conversations service.
+/// The calls that the fan-out makes to the services.
 ///
 /// Results are futures on the caller's event loop, so the fan-out receives them in the order of that loop.
 package protocol ChangeSource: Sendable {
@@ -14,6 +14,8 @@ package protocol ChangeSource: Sendable {
     func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads>
     /// Returns the entries of a user's own log after `position`, in ascending order.
     func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]>
+    /// Ends a user's typing at the presence service, and does not wait for the answer. A repetition has no effect.
+    func endTyping(of user: UserKey, in conversation: ConversationID)
 }
 
 /// The desired set of channels. The production implementation is ``Redis/RedisSubscriber``.

@@ -10,6 +10,15 @@ extension FanOut {
         if typists.timer == nil, !typists.table.isEmpty { scheduleTypistCheck() }
     }
 
+    /// Ends the typing of a message's sender. Most senders are not typing, and a call to the presence service for each
+    /// message would cost a quarter of the message itself. So only gateways that received the typing signal make the call.
+    func endTyping(ofSenderOf change: Change) {
+        guard !typists.table.isEmpty, case .messageCreated(_, _, let message) = change.content,
+            let sender = message?.sender.userID ?? change.actor, typists.table.contains(sender, in: change.conversationID)
+        else { return }
+        source.endTyping(of: UserKey(app: change.appID, user: sender), in: change.conversationID)
+    }
+
     private func dispatchTyping(_ signal: TypingSignal) {
         conversations[signal.conversationID]?.loops.forEach { registries[$0].enqueue { $0.deliverTyping(signal) } }
     }

@@ -252,6 +252,7 @@ package final class FanOut: @unchecked Sendable {
 
     func dispatchChanges(_ changes: [Change], of subscription: Subscription, isFromLog: Bool = false) {
         for change in changes {
+            endTyping(ofSenderOf: change)
             let delivery = Delivery(change, isFromLog: isFromLog)
             subscription.loops.forEach { registries[$0].enqueue { $0.deliver(delivery) } }
         }

@@ -2,7 +2,8 @@
 import NIOCore
 import StrataModel
 
-/// The typing users in this gateway's conversations, kept to end typing whose signals stop (docs/architecture.md §7).
+/// The typing users in this gateway's conversations (docs/architecture.md §7). The gateway ends typing whose signals
+/// stop, and has the presence service end the typing of a user who sends a message.
 ///
 /// The presence service states how long a signal is valid, because it knows when it would repeat the signal.
 struct TypistTable {
@@ -18,6 +19,8 @@ struct TypistTable {
             table[signal.conversationID, default: [:]][signal.user] = end
         }
     }
+
+    func contains(_ user: UserID, in conversation: ConversationID) -> Bool { table[conversation]?[user] != nil }
 
     private mutating func remove(_ user: UserID, in conversation: ConversationID) {
         guard table[conversation]?.removeValue(forKey: user) != nil else { return }

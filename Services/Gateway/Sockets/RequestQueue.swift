@@ -34,6 +34,8 @@ struct RequestQueue {
     private var releasedBytes = 0
     private(set) var replay: SocketRequest?
     private var typingOnItsWay = 0
+    /// The time of the last typing signal.
+    private(set) var typedAt: NIODeadline?
     /// Deferred typing signals, for conversations that the socket is not in yet.
     private var heldTyping: [ConversationID: TypingAction] = [:]
 
@@ -143,9 +145,10 @@ struct RequestQueue {
     // MARK: Typing
 
     /// Returns true if another typing signal may be sent. The caller then calls ``typingEnded()`` after its arrival.
-    mutating func beginTyping() -> Bool {
+    mutating func beginTyping(at now: NIODeadline) -> Bool {
         guard typingOnItsWay < Self.typingLimit else { return false }
         typingOnItsWay += 1
+        typedAt = now
         return true
     }
 

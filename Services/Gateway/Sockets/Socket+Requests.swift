@@ -184,6 +184,7 @@ extension Socket {
                 // A deletion may have been deferred until this answer.
                 self.registry.flushDeferred()
                 self.requests.ended(create: request, succeeded: isAnswered || answer.result.creates(request, by: self.key.user))
+                self.endTyping(after: answer.result)
                 self.startCreates()
             }
         }
@@ -220,6 +221,15 @@ extension Socket {
         for (conversation, action) in requests.takeHeldTyping() where registration.isIn(conversation) { typing(action, in: conversation) }
     }
 
+    /// Ends the client's typing after a message if a signal of this socket may reach the fan-out later than the message.
+    /// In all other cases the fan-out ends the typing.
+    private func endTyping(after result: Result<AnswerData, Failure>) {
+        guard case .success(.message(let message)) = result, let typedAt = requests.typedAt,
+            registry.loop.now - typedAt < TimeAmount(GatewayServices.typingDeadline)
+        else { return }
+        home.services.endTyping(of: key, in: message.conversationID)
+    }
+
     /// Sends a typing signal of a participant. Signals beyond those that the presence service can process are dropped.
     private func typing(_ action: TypingAction, in conversation: ConversationID) {
         guard registration.isIn(conversation) else {
@@ -227,7 +237,7 @@ extension Socket {
             if catchUps.schedule.isRunning { requests.hold(action, in: conversation) }
             return
         }
-        guard requests.beginTyping() else { return }
+        guard requests.beginTyping(at: registry.loop.now) else { return }
         let (services, key) = (home.services, key)
         Task {
             try? await services.typing(action, by: key, in: conversation)

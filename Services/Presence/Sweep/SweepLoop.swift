@@ -55,7 +55,8 @@ struct SweepLoop<Target: Sweepable>: Service {
                 // and each must be announced in time. So continue without a pause.
                 if outcome == .mayHaveMore { continue }
                 // The random factor keeps instances that started together from staying in step.
-                try? await Task.sleep(for: every * Double.random(in: 0.75...1.25))
+                let pause = every * Double.random(in: 0.75...1.25)
+                try? await Task.sleep(until: max(.now + pause, (schedule.next ?? .now) + pause / 4))
             }
         }
     }

@@ -19,6 +19,9 @@ struct SweepSchedule: Sendable {
         nextLook.indices.filter { shard in nextLook[shard].map { $0 <= now } ?? true }
     }
 
+    /// The earliest time at which a shard is due; nil if one is due already.
+    var next: ContinuousClock.Instant? { nextLook.contains(nil) ? nil : nextLook.lazy.compactMap(\.self).min() }
+
     /// Records a sweep that began at `now` and found nothing due. `next` is the time until the next deadline, or nil if
     /// there is none.
     mutating func foundNothing(at shard: Int, now: ContinuousClock.Instant, next: Duration?) {

@@ -49,7 +49,7 @@ final class DeliveryEngine: Service {
     /// Active hooks whose secrets could not be decrypted at the last reading.
     private let undecrypted = Mutex<Set<WebhookID>>([])
     private let isStopping = Mutex(false)
-    private let wake = WakeUp()
+    private let wake = Wakeup()
     private let delivered = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "delivered")])
     private let failed = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "failed")])
     private let givenUp = Counter(label: "strata_webhooks_given_up_total")
@@ -100,8 +100,14 @@ final class DeliveryEngine: Service {
                     try await readHooks()
                 }
                 let claimed = try await claim()
-                // Not a child task: deliveries in progress are finished after claiming ends.
-                if claimed.isEmpty { await wake.wait(atMost: Self.idlePause) } else { Task { await self.read(claimed) } }
+                if claimed.isEmpty {
+                    // Without active hooks, only the next reading of the hooks brings work.
+                    let end = hooks.withLock(\.isEmpty) ? readAt + Self.hooksInterval : .now + Self.idlePause
+                    await wake.wait(until: end, clock: .continuous)
+                } else {
+                    // Not a child task: deliveries in progress are finished after claiming ends.
+                    Task { await self.read(claimed) }
+                }
             } catch {
                 claimFailures.increment()
                 logger.debug("nothing could be claimed", metadata: ["error.message": "\(error)"])

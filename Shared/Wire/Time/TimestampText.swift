@@ -74,3 +74,12 @@ extension JSONWriter {
         if let value { timestamp(value) } else { null() }
     }
 }
+
+extension ISO8601 {
+    /// The text of a time on the wire.
+    public static func string(_ timestamp: Timestamp) -> String {
+        var buffer = ByteBuffer()
+        TimestampText(timestamp).write(into: &buffer)
+        return String(buffer: buffer)
+    }
+}

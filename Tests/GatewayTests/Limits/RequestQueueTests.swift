@@ -88,10 +88,10 @@ struct RequestQueueTests {
         "typing is bounded, and the last signal of a conversation is kept while the socket catches up")
     func typing() {
         var queue = queue()
-        let begun = (0..<9).map { _ in queue.beginTyping() }
+        let begun = (0..<9).map { _ in queue.beginTyping(at: .uptimeNanoseconds(1)) }
         #expect(begun == Array(repeating: true, count: 8) + [false])
         queue.typingEnded()
-        let isAgain = queue.beginTyping()
+        let isAgain = queue.beginTyping(at: .uptimeNanoseconds(1))
         #expect(isAgain)
         let ids = (0..<9).map { _ in ConversationID.random() }
         for id in ids { queue.hold(.started, in: id) }

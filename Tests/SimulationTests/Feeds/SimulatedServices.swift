@@ -67,6 +67,8 @@ extension SimulatedServices: ChangeSource {
             $0.userChanges(of: $0.index(of: user.user), after: position)
         }
     }
+
+    func endTyping(of user: UserKey, in conversation: ConversationID) {}
 }
 
 extension SimulatedServices: ChannelSubscriptions {

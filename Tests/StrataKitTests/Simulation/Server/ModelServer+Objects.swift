@@ -17,7 +17,7 @@ extension ModelServer {
     }
 
     /// Reads what ``time(_:)`` wrote.
-    static func microseconds(_ time: String) -> Int64? { WireTime.microseconds(time).map { $0 - (WireTime.microseconds(Self.time(0)) ?? 0) } }
+    static func microseconds(_ time: String) -> Int64? { ISO8601.parse(time).map { $0.microseconds - (ISO8601.parse(Self.time(0))?.microseconds ?? 0) } }
 
     static func identity(_ user: UserID) -> JSONValue {
         [

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import NIOCore
-public import StrataModel
-
-/// The wire's times: read with any offset and precision, written as UTC with milliseconds and `Z` (docs/conformance.md §1.7).
+/// The time format of the wire: read with any offset and precision, written as UTC with milliseconds and `Z` (docs/conformance.md §1.7).
 public enum ISO8601 {
     /// Reads `2018-05-04T09:30:00.125Z`, also with another or no fraction, with an offset (`+02:00`, `+0200`, `+02`), with none (taken as
     /// UTC), or a date alone. Nil for anything else. Digits beyond the microsecond are dropped.
@@ -22,13 +19,6 @@ public enum ISO8601 {
         return Timestamp(microseconds: seconds * 1_000_000 + microseconds)
     }
 
-    /// `timestamp` as the wire shows it.
-    public static func string(_ timestamp: Timestamp) -> String {
-        var buffer = ByteBuffer()
-        TimestampText(timestamp).write(into: &buffer)
-        return String(buffer: buffer)
-    }
-
     /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar. Years begin in March here, so that the leap day comes last.
     static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
         let shifted = month > 2 ? year : year - 1
@@ -40,7 +30,7 @@ public enum ISO8601 {
     }
 
     /// The date that is `days` after 1970-01-01.
-    static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    package static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719468
         let era = (shifted >= 0 ? shifted : shifted - 146096) / 146097
         let dayOfEra = shifted - era * 146097

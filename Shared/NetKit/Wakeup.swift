@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A signal that comes while no task waits is kept for the next wait. Several kept signals count as one, so the waiting task looks at all of its state
 /// each time it wakes.
-final class Wakeup: Sendable {
+package final class Wakeup: Sendable {
     private enum State {
         case quiet
         case signalled
@@ -14,8 +14,10 @@ final class Wakeup: Sendable {
 
     private let state = Mutex(State.quiet)
 
+    package init() {}
+
     /// Wakes the task that waits, or the next one that does.
-    func signal() {
+    package func signal() {
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard case .waiting(let waiter) = state else {
                 state = .signalled
@@ -28,7 +30,7 @@ final class Wakeup: Sendable {
     }
 
     /// Returns after a signal, or when the task is cancelled.
-    func wait() async {
+    package func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDone = state.withLock { state in
@@ -50,7 +52,8 @@ final class Wakeup: Sendable {
 
     /// Returns after a signal, at the deadline, or when the task is cancelled.
     /// - Parameter deadline: nil: there is none.
-    func wait(until deadline: ContinuousClock.Instant?, clock: any MonotonicClock) async {
+    package func wait<C: Clock<Duration>>(until deadline: ContinuousClock.Instant?, clock: C) async
+    where C.Instant == ContinuousClock.Instant {
         guard let deadline else { return await wait() }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.wait() }

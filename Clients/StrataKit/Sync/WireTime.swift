@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-import StrataModel
-import StrataWire
-
-/// Times in the format of the server.
-enum WireTime {
-    /// Microseconds since 1970; nil if the text is not a time.
-    static func microseconds(_ text: String) -> Int64? { ISO8601.parse(text)?.microseconds }
-}
