@@ -75,11 +75,11 @@ struct BlockTests {
         messages.created(at: Position(3), hiddenFrom: [Fixture.ben])
         messages.created(at: Position(4), hiddenFrom: [Fixture.ben, Self.cleo])
         #expect(messages.newest(of: Fixture.ana) == Position(4) && messages.newest(of: Fixture.ben) == Position(2))
-        #expect(messages.newest(of: Self.cleo) == Position(3) && messages.told(to: Self.cleo) == Position(3))
+        #expect(messages.newest(of: Self.cleo) == Position(3) && messages.lastUpdate(for: Self.cleo) == Position(3))
         messages.deleted(at: Position(5), hiddenFrom: [Fixture.ben])
-        #expect(messages.told(to: Fixture.ben) == Position(2) && messages.told(to: Self.cleo) == Position(5))
+        #expect(messages.lastUpdate(for: Fixture.ben) == Position(2) && messages.lastUpdate(for: Self.cleo) == Position(5))
         messages.created(at: Position(6), hiddenFrom: [])
-        #expect(messages.newest(of: Fixture.ben) == Position(6) && messages.told(to: Self.cleo) == Position(6))
+        #expect(messages.newest(of: Fixture.ben) == Position(6) && messages.lastUpdate(for: Self.cleo) == Position(6))
     }
 
     // MARK: Sockets

@@ -51,7 +51,7 @@ struct EpochTests {
         var watch = EpochWatch()
         _ = watch.answered(Self.second, at: time(10))
         #expect(watch.answered(Self.first, at: time(20)) == .ignore)
-        watch.slept()
+        watch.lastSocketClosed()
         #expect(watch.answered(Self.first, at: time(300)) == .ignore)
         #expect(watch.answered(Self.second, at: time(310)) == .follow)
         #expect(watch.answered(Self.first, at: time(360)) == .ignore)
@@ -182,7 +182,7 @@ struct EpochTests {
         setHeads(harness, at: 4, epoch: Self.first)
         try await follow(Self.first, harness)
         setHeads(harness, at: 2, epoch: Self.second)
-        try await harness.onLoop { $0.fanOut.doubt() }
+        try await harness.onLoop { $0.fanOut.scheduleEpochCheck() }
         try await follow(Self.second, harness)
         let stale = harness.fanOut.baseline([(Fixture.conversation, Position(4))], era: 0)
         await harness.loop.run()

@@ -11,8 +11,8 @@ struct HeadReconcilerTests {
     @Test("the first one to come finds the time unknown; what a comparison finds missing happened since the one before")
     func comparison() {
         var reconciler = HeadReconciler(timing: FanOutTiming())
-        #expect(reconciler.woke(at: at(0)) == true)
-        #expect(reconciler.woke(at: at(1)) == false)
+        #expect(reconciler.firstSocketOpened(at: at(0)) == true)
+        #expect(reconciler.firstSocketOpened(at: at(1)) == false)
         #expect(reconciler.begin(at: at(15)) == true)
         #expect(reconciler.begin(at: at(15)) == false)
         #expect(
@@ -26,7 +26,7 @@ struct HeadReconcilerTests {
     @Test("after a longer time without an answer than the service remembers those who were there before may miss more than it tells")
     func memory() {
         var reconciler = HeadReconciler(timing: FanOutTiming())
-        _ = reconciler.woke(at: at(0))
+        _ = reconciler.firstSocketOpened(at: at(0))
         _ = reconciler.begin(at: at(10))
         #expect(reconciler.answered(asOf: Fixture.time(10), at: at(10)).missedBefore == nil)
         _ = reconciler.begin(at: at(100))
@@ -34,13 +34,13 @@ struct HeadReconcilerTests {
         _ = reconciler.begin(at: at(121))
         #expect(reconciler.answered(asOf: Fixture.time(121), at: at(121)).missedBefore == at(11))
         // There was no socket: none can have missed anything.
-        reconciler.slept()
-        _ = reconciler.woke(at: at(900))
+        reconciler.lastSocketClosed()
+        _ = reconciler.firstSocketOpened(at: at(900))
         _ = reconciler.begin(at: at(910))
         #expect(reconciler.answered(asOf: Fixture.time(910), at: at(910)).missedBefore == nil)
         // Nor is the first question answered for longer than that.
-        reconciler.slept()
-        _ = reconciler.woke(at: at(1000))
+        reconciler.lastSocketClosed()
+        _ = reconciler.firstSocketOpened(at: at(1000))
         _ = reconciler.begin(at: at(1030))
         #expect(reconciler.answered(asOf: Fixture.time(1030), at: at(1030)).missedBefore == at(1005))
     }
@@ -48,7 +48,7 @@ struct HeadReconcilerTests {
     @Test("a clock that was set forward hides what happened before: those who were there may miss more than heads tell")
     func leap() {
         var reconciler = HeadReconciler(timing: FanOutTiming())
-        _ = reconciler.woke(at: at(0))
+        _ = reconciler.firstSocketOpened(at: at(0))
         for (second, shown, isMissed) in [(10, 10, false), (20, 79, false), (30, 150, true), (40, 160, false)] as [(Int64, Int64, Bool)] {
             _ = reconciler.begin(at: at(second))
             #expect(reconciler.answered(asOf: Fixture.time(shown), at: at(second)).missedBefore == (isMissed ? at(second) : nil), "\(second)")

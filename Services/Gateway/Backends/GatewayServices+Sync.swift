@@ -122,7 +122,7 @@ extension GatewayServices: ChangeSource {
             Heads(
                 conversations: try answer.heads.map { (try ConversationID(contract: $0.conversationID), Position($0.after)) },
                 added: try answer.added.map {
-                    Heads.Added(
+                    Heads.Addition(
                         user: UserKey(app: try AppID(contract: $0.appID), user: UserID(trusted: $0.userID)),
                         conversation: try ConversationID(contract: $0.conversationID), position: Position($0.position))
                 },

@@ -41,13 +41,13 @@ package final class AnswerBudget: Sendable {
     }
 
     /// Releases bytes.
-    package func give(_ bytes: Int) { add(-bytes) }
+    package func release(_ bytes: Int) { add(-bytes) }
 
     /// Reserves bytes. Returns false if they would exceed the limit.
     ///
     /// An answer of any size is admitted while usage is at most 1/16 of the limit; otherwise a large one could never be
     /// sent.
-    private func take(_ bytes: Int) -> Bool {
+    private func reserve(_ bytes: Int) -> Bool {
         let before = taken.wrappingAdd(bytes, ordering: .relaxed).oldValue
         guard before + bytes <= limit || before <= limit / 16 else {
             taken.wrappingSubtract(bytes, ordering: .relaxed)
@@ -75,7 +75,7 @@ package final class AnswerBudget: Sendable {
             budget.add(bytes)
         }
 
-        deinit { budget.give(bytes.load(ordering: .relaxed)) }
+        deinit { budget.release(bytes.load(ordering: .relaxed)) }
 
         package var count: Int { bytes.load(ordering: .relaxed) }
 
@@ -92,7 +92,7 @@ package final class AnswerBudget: Sendable {
             let count = count * AnswerBudget.unpackedFactor
             if !isRefusable || self.count + count <= AnswerBudget.shortBytes {
                 budget.add(count)
-            } else if !budget.take(count) {
+            } else if !budget.reserve(count) {
                 throw .unavailable
             }
             bytes.wrappingAdd(count, ordering: .relaxed)

@@ -55,7 +55,7 @@ struct EpochWatch {
     }
 
     /// Forgets contradicting responses, because no heads are requested for now.
-    mutating func slept() { contradictedSince = nil }
+    mutating func lastSocketClosed() { contradictedSince = nil }
 
     /// Returns true if a publication belongs to another epoch than the current one.
     func isForeign(_ epoch: String) -> Bool {

@@ -14,7 +14,7 @@ extension FanOut {
             case .deliver(let changes): dispatchChanges(changes, of: subscription)
             case .deliverFromLog(let changes, let numbers):
                 dispatchChanges(changes, of: subscription, isFromLog: true)
-                subscription.loops.forEach { registries[$0].enqueue { $0.numbersRead(numbers, of: id) } }
+                subscription.loops.forEach { registries[$0].enqueue { $0.countsLoaded(numbers, of: id) } }
             // Sockets in this conversation must not receive a later time until the gap is closed. A client that
             // loses its connection meanwhile replays from the time of its last packet.
             case .openGap(let time): subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
@@ -97,7 +97,7 @@ extension FanOut {
         var pause = heads.reconciler.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: jitter())
         // An epoch change can only be detected once an epoch is known.
         if !heads.epochs.hasAnswer { pause = min(pause, timing.headsIntervalWhileAway) }
-        if heads.isDoubting { pause = min(pause, timing.doubt) }
+        if heads.isEpochCheckScheduled { pause = min(pause, timing.epochCheckDelay) }
         heads.timer = loop.scheduleTask(in: pause) { self.fetchHeads() }
     }
 
@@ -105,10 +105,10 @@ extension FanOut {
     func fetchHeads() {
         // Only one request runs at a time; the next one is scheduled when it ends.
         guard !isStopped, !heads.reconciler.isAsking else { return }
-        heads.isDoubting = false
+        heads.isEpochCheckScheduled = false
         guard !conversations.isEmpty || !users.isEmpty || !heads.epochs.hasAnswer else {
-            heads.reconciler.slept()
-            heads.epochs.slept()
+            heads.reconciler.lastSocketClosed()
+            heads.epochs.lastSocketClosed()
             return scheduleHeads()
         }
         guard heads.reconciler.begin(at: loop.now) else { return }
@@ -138,29 +138,29 @@ extension FanOut {
         for registry in registries { registry.enqueue { [era] in $0.startAnew(era: era) } }
         // The known clock may belong to another database, or may have been set after these heads were read.
         useClock(nil)
-        doubt()
+        scheduleEpochCheck()
     }
 
     /// Requests heads soon, because there are signs of an epoch change. The delay exceeds the cache time of the
     /// services. Callable from any thread.
-    package func doubt() {
+    package func scheduleEpochCheck() {
         loop.execute {
-            guard !self.isStopped, !self.heads.isDoubting else { return }
-            self.heads.isDoubting = true
+            guard !self.isStopped, !self.heads.isEpochCheckScheduled else { return }
+            self.heads.isEpochCheckScheduled = true
             self.heads.timer?.cancel()
-            self.heads.timer = self.loop.scheduleTask(in: self.timing.doubt) { self.fetchHeads() }
+            self.heads.timer = self.loop.scheduleTask(in: self.timing.epochCheckDelay) { self.fetchHeads() }
         }
     }
 
     /// Checks the epoch that a socket received. A different epoch causes a comparison of heads. Callable from any
     /// thread.
     package func compareEpoch(_ epoch: String) {
-        loop.execute { if self.heads.epochs.isForeign(epoch) { self.doubt() } }
+        loop.execute { if self.heads.epochs.isForeign(epoch) { self.scheduleEpochCheck() } }
     }
 
     private func compare(_ answer: Heads) {
         let finding = heads.reconciler.answered(asOf: answer.asOf, at: loop.now)
-        if let time = finding.missedBefore { sendAway(openedBefore: time) }
+        if let time = finding.missedBefore { closeSockets(openedBefore: time) }
         for (id, position) in answer.conversations {
             guard let subscription = conversations[id] else { continue }
             guard case .checkArrival(let position, let time, let wait)? = subscription.feed.headSeen(position, since: finding.missingSince) else {
@@ -193,8 +193,8 @@ extension FanOut {
 
     /// Closes all sockets opened before `time`. Heads could not be compared for longer than services remember, so only
     /// a replay can bring their missed changes.
-    private func sendAway(openedBefore time: NIODeadline) {
+    private func closeSockets(openedBefore time: NIODeadline) {
         logger.warning("heads could not be compared for too long: sockets from before are sent away to come back and replay")
-        for registry in registries { registry.enqueue { $0.sendAway(openedBefore: time) } }
+        for registry in registries { registry.enqueue { $0.closeSockets(openedBefore: time) } }
     }
 }

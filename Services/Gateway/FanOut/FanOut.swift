@@ -35,7 +35,7 @@ package final class FanOut: @unchecked Sendable {
         var epochs = EpochWatch()
         var timer: Scheduled<Void>?
         /// True if heads are requested soon because of signs of an epoch change.
-        var isDoubting = false
+        var isEpochCheckScheduled = false
     }
 
     struct TypistWatch {
@@ -141,7 +141,7 @@ package final class FanOut: @unchecked Sendable {
 
     func retainUser(_ user: UserKey, for registry: LoopRegistry) {
         loop.execute {
-            let isFirst = self.heads.reconciler.woke(at: self.loop.now)
+            let isFirst = self.heads.reconciler.firstSocketOpened(at: self.loop.now)
             if isFirst { self.useClock(nil) }
             let subscription = self.users[user] ?? UserSubscription()
             if subscription.loops.isEmpty {
@@ -306,7 +306,7 @@ extension FanOut: RedisSubscriberDelegate {
     private func isOurs(_ epoch: String) -> Bool {
         guard heads.epochs.isForeign(epoch) else { return true }
         metrics.foreign.increment()
-        doubt()
+        scheduleEpochCheck()
         return false
     }
 

@@ -12,7 +12,7 @@ package struct FanOutTiming: Sendable {
     /// The interval between comparisons of heads while pub/sub is unavailable.
     package var headsIntervalWhileAway = TimeAmount.seconds(1)
     /// The delay before heads are requested on signs of an epoch change. Services cache their last answer for 0.5 s.
-    package var doubt = TimeAmount.milliseconds(600)
+    package var epochCheckDelay = TimeAmount.milliseconds(600)
     /// The time for which pub/sub still counts as unavailable after its return. Publishing services reconnect to Redis
     /// later than the gateway.
     package var mistrust = TimeAmount.seconds(20)

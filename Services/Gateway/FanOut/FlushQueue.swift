@@ -24,7 +24,7 @@ struct FlushQueue {
     }
 
     /// True if the flush is delayed, so that packets of the meantime are included.
-    var areMany: Bool { dirty.count >= Self.manySockets }
+    var shouldDelay: Bool { dirty.count >= Self.manySockets }
 
     /// Starts a flush and returns the number of sockets in it. Sockets added later wait for the next turn.
     mutating func begin() -> Int {

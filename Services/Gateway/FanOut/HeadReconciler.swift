@@ -53,14 +53,14 @@ struct HeadReconciler {
     /// Handles the opening of a socket.
     /// - Returns: true for the first socket. The database's clock is then unknown until heads are compared: without
     ///   sockets the gateway did not ask for heads, and the clock may have been set meanwhile.
-    mutating func woke(at now: NIODeadline) -> Bool {
+    mutating func firstSocketOpened(at now: NIODeadline) -> Bool {
         guard watchedSince == nil else { return false }
         watchedSince = now
         return true
     }
 
     /// Handles the closing of the last socket.
-    mutating func slept() {
+    mutating func lastSocketClosed() {
         watchedSince = nil
         since = nil
     }

@@ -4,7 +4,7 @@ package import StrataModel
 /// The heads of recently changed logs. Compared with the positions of a gateway, they reveal everything that pub/sub
 /// lost.
 package struct Heads: Sendable {
-    package struct Added: Sendable {
+    package struct Addition: Sendable {
         package let user: UserKey
         package let conversation: ConversationID
         package let position: Position
@@ -16,7 +16,7 @@ package struct Heads: Sendable {
         }
     }
     package var conversations: [(id: ConversationID, position: Position)]
-    package var added: [Added]
+    package var added: [Addition]
     package var users: [(key: UserKey, position: Position)]
     /// The database's clock at the time of reading, at which the next request starts.
     package var asOf: Timestamp
@@ -24,7 +24,7 @@ package struct Heads: Sendable {
     package var epoch = ""
 
     package init(
-        conversations: [(id: ConversationID, position: Position)], added: [Added], users: [(key: UserKey, position: Position)], asOf: Timestamp,
+        conversations: [(id: ConversationID, position: Position)], added: [Addition], users: [(key: UserKey, position: Position)], asOf: Timestamp,
         epoch: String = ""
     ) {
         self.conversations = conversations

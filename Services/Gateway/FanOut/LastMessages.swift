@@ -8,7 +8,7 @@ struct LastMessages {
         /// The position of the newest message.
         var newest = Position.zero
         /// The position of the newest change that determines the last message.
-        var told = Position.zero
+        var lastUpdate = Position.zero
     }
 
     private var common = Place()
@@ -19,18 +19,18 @@ struct LastMessages {
     func newest(of user: UserID) -> Position { others.isEmpty ? common.newest : (others[user] ?? common).newest }
 
     /// Returns the position of the newest change that showed the user a last message.
-    func told(to user: UserID) -> Position { others.isEmpty ? common.told : (others[user] ?? common).told }
+    func lastUpdate(for user: UserID) -> Position { others.isEmpty ? common.lastUpdate : (others[user] ?? common).lastUpdate }
 
     mutating func created(at position: Position, hiddenFrom users: [UserID]) {
         if !users.isEmpty || !others.isEmpty { others = kept(for: users) }
-        common = Place(newest: position, told: position)
+        common = Place(newest: position, lastUpdate: position)
     }
 
     /// - Parameter users: the users from whom the deleted message was hidden.
     mutating func deleted(at position: Position, hiddenFrom users: [UserID]) {
-        for user in others.keys where !users.contains(user) { others[user]?.told = position }
+        for user in others.keys where !users.contains(user) { others[user]?.lastUpdate = position }
         for user in users where others[user] == nil { others[user] = common }
-        common.told = position
+        common.lastUpdate = position
     }
 
     private func kept(for users: [UserID]) -> [UserID: Place] {

@@ -13,17 +13,17 @@ package struct LeaveRecord: Sendable, Equatable {
     /// The number of messages ever sent, at the user's departure or earlier.
     package var messageCount: Int64 = 0
     /// The position of the newest change from which the client knows the last message.
-    package var lastMessageTold = Position.zero
+    package var lastMessagePosition = Position.zero
 
     package init(
         position: Position, seenUpTo: Position, numbers: UserNumbers = UserNumbers(uncounted: 0, hidden: 0, position: .zero), messageCount: Int64 = 0,
-        lastMessageTold: Position = .zero
+        lastMessagePosition: Position = .zero
     ) {
         self.position = position
         self.seenUpTo = seenUpTo
         self.numbers = numbers
         self.messageCount = messageCount
-        self.lastMessageTold = lastMessageTold
+        self.lastMessagePosition = lastMessagePosition
     }
 
     /// Returns the conversation as the user sees it after leaving, derived from an earlier view.

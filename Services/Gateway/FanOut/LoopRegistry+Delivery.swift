@@ -38,7 +38,7 @@ extension LoopRegistry {
         var returning: [any RegisteredSocket] = []
         for index in conversation.members.indices where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
             let isSender = conversation.members[index].registration.key.user == change.actor
-            if isSender { hand(delivery, to: index, in: conversation) }
+            if isSender { applyCounts(of: delivery, to: index, in: conversation) }
             let member = conversation.members[index]
             if member.isHidden {
                 if change.position > member.hiddenUpTo { returning.append(member.socket) }
@@ -47,16 +47,17 @@ extension LoopRegistry {
             let registration = member.registration
             member.socket.deliver(
                 delivery,
-                as: !member.tracked.areKnown ? tails.withoutNumbers(registration) : isSender ? tails.sender(registration) : tails.other(registration),
+                as: !member.tracked.areCurrent
+                    ? tails.withoutNumbers(registration) : isSender ? tails.sender(registration) : tails.other(registration),
                 values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         output.deliveries.increment(by: conversation.members.count)
-        bringBack(returning, to: conversation, by: change)
+        rejoinHidden(returning, to: conversation, by: change)
     }
 
     /// Rejoins a conversation that the user had deleted from their devices. The client receives the whole conversation
     /// first, then the message.
-    private func bringBack(_ sockets: [any RegisteredSocket], to conversation: LocalConversation, by change: Change) {
+    private func rejoinHidden(_ sockets: [any RegisteredSocket], to conversation: LocalConversation, by change: Change) {
         for socket in sockets {
             leave(socket, from: conversation, at: change.position)
             socket.membershipChanged(.returns(conversation.id, after: Position(change.position.rawValue - 1)))
@@ -70,7 +71,7 @@ extension LoopRegistry {
         var returning: [any RegisteredSocket] = []
         for index in conversation.members.indices where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
             let user = conversation.members[index].registration.key.user
-            hand(delivery, to: index, in: conversation)
+            applyCounts(of: delivery, to: index, in: conversation)
             let member = conversation.members[index]
             if change.hiddenFrom.contains(user) { continue }
             if member.isHidden {
@@ -78,19 +79,19 @@ extension LoopRegistry {
                 continue
             }
             let rendering = delivery.rendering(
-                for: user, version: member.registration.version, includesNumbers: member.tracked.areKnown, by: output.renderer, in: output.answers)
+                for: user, version: member.registration.version, includesNumbers: member.tracked.areCurrent, by: output.renderer, in: output.answers)
             member.socket.deliver(delivery, as: rendering, values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         output.deliveries.increment(by: conversation.members.count)
-        bringBack(returning, to: conversation, by: change)
+        rejoinHidden(returning, to: conversation, by: change)
     }
 
     /// Updates the counts of a member for a change.
-    private func hand(_ delivery: Delivery, to index: Int, in conversation: LocalConversation) {
+    private func applyCounts(of delivery: Delivery, to index: Int, in conversation: LocalConversation) {
         let member = conversation.members[index]
         conversation.members[index].tracked
-            .handed(delivery.change, isFromLog: delivery.isFromLog, to: member.registration.key.user, isTold: !member.isHidden)
-        guard !member.tracked.isOwed, conversation.members[index].tracked.isOwed else { return }
+            .apply(delivery.change, isFromLog: delivery.isFromLog, to: member.registration.key.user, isTold: !member.isHidden)
+        guard !member.tracked.isPending, conversation.members[index].tracked.isPending else { return }
         // A packet without counts leaves the client's counts stale. Until they are sent, a replay must start before
         // this change.
         gapOpened(.conversation(conversation.id), since: delivery.change.createdAt)
@@ -109,7 +110,7 @@ extension LoopRegistry {
                     LogCursor.isNews(change.position, to: $0.skip) && removed.contains($0.registration.key.user)
                 }
                 for member in gone {
-                    tellNumbersAtLeaving(member, in: conversation)
+                    sendCountsOnLeave(member, in: conversation)
                     leave(member.socket, from: conversation, at: change.position)
                     member.socket.membershipChanged(.canRejoin)
                 }
@@ -135,28 +136,28 @@ extension LoopRegistry {
 
     /// Stores counts that were read along with the log, which does not contain them. They apply once all changes that
     /// they include have been delivered.
-    func numbersRead(_ numbers: [UserID: UserNumbers], of id: ConversationID) {
+    func countsLoaded(_ numbers: [UserID: UserNumbers], of id: ConversationID) {
         guard let conversation = conversations[id] else { return }
-        conversation.numbersRead = numbers
+        conversation.loadedCounts = numbers
     }
 
     /// Sends the counts that were missing from earlier packets, once the gap is closed.
     /// - Returns: false if some counts are still unknown.
-    func tellNumbersRead(in conversation: LocalConversation) -> Bool {
+    func sendLoadedCounts(in conversation: LocalConversation) -> Bool {
         var areAllKnown = true
         for index in conversation.members.indices {
             let user = conversation.members[index].registration.key.user
-            if let numbers = conversation.numbersRead[user], numbers.position <= conversation.last {
+            if let numbers = conversation.loadedCounts[user], numbers.position <= conversation.last {
                 conversation.members[index].tracked.take(numbers)
             }
             let member = conversation.members[index]
-            guard member.tracked.isOwed else { continue }
+            guard member.tracked.isPending else { continue }
             // The packets that bring the conversation back contain its counts.
             if member.isHidden {
                 conversation.members[index].tracked.settled()
-            } else if member.tracked.areKnown {
+            } else if member.tracked.areCurrent {
                 conversation.members[index].tracked.settled()
-                tellNumbers(of: member, in: conversation)
+                sendCounts(of: member, in: conversation)
             } else {
                 areAllKnown = false
             }
@@ -166,12 +167,12 @@ extension LoopRegistry {
 
     /// Sends the final counts to a user who leaves. If they are unknown, the connection is closed, and the client's
     /// next replay brings them.
-    private func tellNumbersAtLeaving(_ member: Member, in conversation: LocalConversation) {
-        guard member.tracked.isOwed, !member.isHidden else { return }
-        if member.tracked.areKnown { tellNumbers(of: member, in: conversation) } else { member.socket.end(.goingAway) }
+    private func sendCountsOnLeave(_ member: Member, in conversation: LocalConversation) {
+        guard member.tracked.isPending, !member.isHidden else { return }
+        if member.tracked.areCurrent { sendCounts(of: member, in: conversation) } else { member.socket.end(.goingAway) }
     }
 
-    private func tellNumbers(of member: Member, in conversation: LocalConversation) {
+    private func sendCounts(of member: Member, in conversation: LocalConversation) {
         let (numbers, messages) = (member.numbers, conversation.messageCountAtLast)
         let values = ReaderValues(reader: member.registration.key.user, unread: numbers.unread(of: messages), total: numbers.total(of: messages))
         let tail = output.renderer.numbersChanged(conversation.id, at: conversation.last)

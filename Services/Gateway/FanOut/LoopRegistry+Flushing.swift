@@ -21,7 +21,7 @@ extension LoopRegistry {
     /// Flushing a large conversation takes milliseconds, nearly all of it in the kernel. The pause lets one flush
     /// include the packets that arrive meanwhile. A few sockets never wait.
     private func turnEnded() {
-        guard flushing.areMany else { return flush() }
+        guard flushing.shouldDelay else { return flush() }
         loop.scheduleTask(in: Self.flushPause) { self.flush() }
     }
 

@@ -23,7 +23,7 @@ extension LoopRegistry {
             guard let last = registration.userPosition, change.position > last else { continue }
             registration.userPosition = change.position
             if registration.deferredUserChanges.isEmpty, isDue(change, for: socket) {
-                tell(change, to: socket)
+                send(change, to: socket)
             } else {
                 deferUntilDue(change, for: socket)
             }
@@ -48,7 +48,7 @@ extension LoopRegistry {
             let registration = socket.registration
             while let change = registration.deferredUserChanges.first, isDue(change, for: socket) {
                 registration.deferredUserChanges.removeFirst()
-                tell(change, to: socket)
+                send(change, to: socket)
             }
             if registration.deferredUserChanges.isEmpty { deferring.sockets.remove(at: index) } else { index += 1 }
         }
@@ -61,7 +61,7 @@ extension LoopRegistry {
         guard let (id, position) = change.presupposes else { return true }
         guard let (conversation, index) = place(of: socket, in: id) else { return !socket.membership.awaits(id) }
         // While the counts are unknown, they cannot be sent.
-        return max(conversation.last, conversation.members[index].skip) >= position && !conversation.members[index].tracked.isOwed
+        return max(conversation.last, conversation.members[index].skip) >= position && !conversation.members[index].tracked.isPending
     }
 
     private func place(of socket: any RegisteredSocket, in id: ConversationID) -> (conversation: LocalConversation, index: Int)? {
@@ -71,14 +71,14 @@ extension LoopRegistry {
 
     // MARK: Sending
 
-    private func tell(_ change: UserChange, to socket: any RegisteredSocket) {
+    private func send(_ change: UserChange, to socket: any RegisteredSocket) {
         switch change.content {
-        case .conversationHidden(let id, let upTo, _): tellHidden(id, upTo: upTo, by: change, to: socket)
-        case .conversationShown(let view?): tellShown(view, by: change, to: socket)
-        case .messageHidden(let id, let view?): tell(change, about: view, to: socket) { .messageHidden(id, view: $0) }
-        case .messagesHidden(let upTo, let view): tell(change, about: view, to: socket) { .messagesHidden(upTo: upTo, view: $0) }
+        case .conversationHidden(let id, let upTo, _): sendDeletion(id, upTo: upTo, by: change, to: socket)
+        case .conversationShown(let view?): sendRestoration(view, by: change, to: socket)
+        case .messageHidden(let id, let view?): send(change, about: view, to: socket) { .messageHidden(id, view: $0) }
+        case .messagesHidden(let upTo, let view): send(change, about: view, to: socket) { .messagesHidden(upTo: upTo, view: $0) }
         case .messageDeleted(let id, let conversation, let view?):
-            tell(change, about: view, to: socket) { .messageDeleted(id, in: conversation, view: $0) }
+            send(change, about: view, to: socket) { .messageDeleted(id, in: conversation, view: $0) }
         case .followed(let identity):
             sendUserChange(change, to: socket)
             watchPresence(of: [identity.basic], by: socket)
@@ -97,7 +97,7 @@ extension LoopRegistry {
             stamp: stamp(atLeast: change.createdAt))
     }
 
-    private func tellHidden(_ id: ConversationID, upTo: Position, by change: UserChange, to socket: any RegisteredSocket) {
+    private func sendDeletion(_ id: ConversationID, upTo: Position, by change: UserChange, to socket: any RegisteredSocket) {
         var change = change
         guard let (conversation, index) = place(of: socket, in: id) else {
             guard let left = socket.membership.left[id], left.seenUpTo > upTo else { return sendUserChange(change, to: socket) }
@@ -128,7 +128,7 @@ extension LoopRegistry {
         }
     }
 
-    private func tellShown(_ view: ConversationView, by change: UserChange, to socket: any RegisteredSocket) {
+    private func sendRestoration(_ view: ConversationView, by change: UserChange, to socket: any RegisteredSocket) {
         let id = view.conversation.id
         guard let (conversation, index) = place(of: socket, in: id) else {
             var change = change
@@ -151,7 +151,7 @@ extension LoopRegistry {
 
     /// Sends an entry that removes messages, with the remaining state of their conversation.
     /// - Parameter content: makes the content of the packet from the conversation as the client must see it.
-    private func tell(
+    private func send(
         _ change: UserChange, about view: ConversationView, to socket: any RegisteredSocket, content: (ConversationView) -> UserChange.Content
     ) {
         let position = view.conversation.position
@@ -160,7 +160,7 @@ extension LoopRegistry {
             guard let left = socket.membership.left[view.conversation.id] else { return sendUserChange(change, to: socket) }
             // The user left afterwards and was notified. They keep the state of the conversation at their departure.
             change.content = content(left.after(view))
-            return sendUserChange(change, to: socket, withLastMessage: left.lastMessageTold <= position)
+            return sendUserChange(change, to: socket, withLastMessage: left.lastMessagePosition <= position)
         }
         conversation.members[index].tracked.take(view.numbers)
         let member = conversation.members[index]
@@ -172,7 +172,7 @@ extension LoopRegistry {
         }
         change.content = content(told)
         // The client may already have received a newer last message.
-        sendUserChange(change, to: socket, withLastMessage: max(conversation.lastMessages.told(to: change.user), member.skip) <= position)
+        sendUserChange(change, to: socket, withLastMessage: max(conversation.lastMessages.lastUpdate(for: change.user), member.skip) <= position)
     }
 }
 

@@ -22,7 +22,7 @@ package final class LoopRegistry: @unchecked Sendable {
         /// The number of messages ever sent, as of ``last``.
         var messageCountAtLast: Int64 = 0
         /// Counts read along with the log, kept until the gap closes. They may be newer than the delivered changes.
-        var numbersRead: [UserID: UserNumbers] = [:]
+        var loadedCounts: [UserID: UserNumbers] = [:]
         var members: [Member] = []
         /// The number of catch-ups that will attach sockets here. The conversation stays subscribed for them.
         var joining = 0
@@ -36,7 +36,7 @@ package final class LoopRegistry: @unchecked Sendable {
         let socket: any RegisteredSocket
         /// The socket's registration, stored here because every delivery uses it.
         let registration: Registration
-        var tracked: MemberNumbers
+        var tracked: MemberCounts
         var numbers: UserNumbers { tracked.known }
         /// The position up to which the catch-up has sent the socket all changes.
         var skip: Position
@@ -155,7 +155,7 @@ package final class LoopRegistry: @unchecked Sendable {
                 position: position,
                 seenUpTo: max(conversation.lastMessages.newest(of: member.registration.key.user), member.isHidden ? .zero : member.skip),
                 numbers: member.numbers, messageCount: conversation.messageCount,
-                lastMessageTold: max(conversation.lastMessages.told(to: member.registration.key.user), member.skip))
+                lastMessagePosition: max(conversation.lastMessages.lastUpdate(for: member.registration.key.user), member.skip))
             socket.membershipChanged(.left(conversation.id, record))
         }
         socket.registration.conversations.removeAll { $0 === conversation }
@@ -206,7 +206,7 @@ package final class LoopRegistry: @unchecked Sendable {
         guard !registration.conversations.contains(where: { $0 === conversation }) else { return true }
         conversation.members.append(
             Member(
-                socket: socket, registration: registration, tracked: MemberNumbers(point.numbers), skip: point.position, isHidden: point.isHidden))
+                socket: socket, registration: registration, tracked: MemberCounts(point.numbers), skip: point.position, isHidden: point.isHidden))
         registration.conversations.append(conversation)
         return true
     }
@@ -240,13 +240,13 @@ package final class LoopRegistry: @unchecked Sendable {
     package func drain() {
         enqueue { registry in
             registry.isDraining = true
-            registry.sendAway()
+            registry.closeSockets()
         }
     }
 
     /// Closes the sockets opened before `time`, by default all of them. Their clients reconnect, here or elsewhere, and
     /// replay.
-    func sendAway(openedBefore time: NIODeadline = .distantFuture) {
+    func closeSockets(openedBefore time: NIODeadline = .distantFuture) {
         for socket in socketsByAge() where socket.registration.since < time { socket.end(.goingAway) }
     }
 
@@ -284,10 +284,10 @@ package final class LoopRegistry: @unchecked Sendable {
     /// - Parameter numbers: the counts read along with the log.
     func gapClosed(_ id: ConversationID, numbers: [UserID: UserNumbers]) {
         if let conversation = conversations[id] {
-            conversation.numbersRead.merge(numbers) { $0.position > $1.position ? $0 : $1 }
+            conversation.loadedCounts.merge(numbers) { $0.position > $1.position ? $0 : $1 }
             // Until these counts are sent, no packet may carry a time from which a replay would omit them.
-            guard tellNumbersRead(in: conversation) else { return fanOut.numbersMissing(in: id) }
-            conversation.numbersRead = [:]
+            guard sendLoadedCounts(in: conversation) else { return fanOut.numbersMissing(in: id) }
+            conversation.loadedCounts = [:]
         }
         gapClosed(.conversation(id))
         flushDeferred()
@@ -299,11 +299,11 @@ package final class LoopRegistry: @unchecked Sendable {
         for conversation in conversations.values {
             conversation.cursor = LogCursor()
             (conversation.lastMessages, conversation.messageCount) = (LastMessages(), 0)
-            (conversation.messageCountAtLast, conversation.numbersRead) = (0, [:])
+            (conversation.messageCountAtLast, conversation.loadedCounts) = (0, [:])
         }
         for user in userSockets.values { user.cursor = LogCursor() }
         limits.closeAll()
-        sendAway()
+        closeSockets()
     }
 
     /// The database's clock as of the last comparison of heads. nil: unknown.

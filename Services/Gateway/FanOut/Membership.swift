@@ -27,9 +27,9 @@ package struct Membership {
     /// Conversations that could not be shown, with the positions up to which their logs were read.
     private var setAside: [ConversationID: Position] = [:]
     /// The set-aside conversations that are being retried.
-    private var lookedAtAgain: Set<ConversationID> = []
+    private var retrying: Set<ConversationID> = []
     /// The number of retries since a conversation was last set aside for the first time.
-    package private(set) var vainLooks = 0
+    package private(set) var retryCount = 0
 
     /// Returns true if a running or pending catch-up will attach the conversation.
     package func awaits(_ id: ConversationID) -> Bool { pending.contains(id) || joins[id] != nil }
@@ -38,8 +38,8 @@ package struct Membership {
     package mutating func startedAnew() {
         pending = []
         setAside = [:]
-        lookedAtAgain = []
-        vainLooks = 0
+        retrying = []
+        retryCount = 0
         joins = [:]
     }
 
@@ -78,7 +78,7 @@ package struct Membership {
     package mutating func left(_ id: ConversationID, record: LeaveRecord) {
         if record.position > left[id]?.position ?? .zero { left[id] = record }
         setAside[id] = nil
-        lookedAtAgain.remove(id)
+        retrying.remove(id)
         guard var join = joins[id] else { return }
         if let after = join.after, after < record.position { join.after = nil }
         if let addition = join.addition, addition <= record.position { join.addition = nil }
@@ -88,7 +88,7 @@ package struct Membership {
     /// Handles the attachment of the socket to the conversation, after it has received all changes up to `position`.
     package mutating func attached(_ id: ConversationID, at position: Position) {
         setAside[id] = nil
-        lookedAtAgain.remove(id)
+        retrying.remove(id)
         guard let addition = joins[id]?.addition, addition <= position else { return }
         joins[id]?.addition = nil
         if joins[id]?.after == nil { joins[id] = nil }
@@ -98,9 +98,9 @@ package struct Membership {
     /// - Parameter conversations: the conversations, with the positions up to which their logs were read.
     /// - Returns: the conversations that were not set aside before.
     package mutating func setAside(_ conversations: [ConversationID: Position]) -> [ConversationID] {
-        let new = conversations.keys.filter { !lookedAtAgain.contains($0) }
-        if !new.isEmpty { vainLooks = 0 }
-        lookedAtAgain.subtract(conversations.keys)
+        let new = conversations.keys.filter { !retrying.contains($0) }
+        if !new.isEmpty { retryCount = 0 }
+        retrying.subtract(conversations.keys)
         for (id, position) in conversations {
             setAside[id] = position
             if let addition = joins[id]?.addition, addition <= position { joins[id]?.addition = nil }
@@ -112,8 +112,8 @@ package struct Membership {
     /// Takes all set-aside conversations for a retry.
     package mutating func takeSetAside() -> [ConversationID: Position] {
         defer { setAside = [:] }
-        vainLooks += 1
-        lookedAtAgain.formUnion(setAside.keys)
+        retryCount += 1
+        retrying.formUnion(setAside.keys)
         return setAside
     }
 

@@ -39,5 +39,5 @@ package final class Registration: @unchecked Sendable {
     package func position(in id: ConversationID) -> Position? { conversations.first { $0.id == id }?.last }
 
     /// The time of the first deferred entry of the user's own log.
-    package var owedUserChangeSince: Timestamp? { deferredUserChanges.first?.createdAt }
+    package var firstDeferredChangeTime: Timestamp? { deferredUserChanges.first?.createdAt }
 }

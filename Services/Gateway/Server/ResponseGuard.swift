@@ -45,7 +45,7 @@ final class ResponseGuard: ChannelOutboundHandler {
         promise.futureResult.assumeIsolated()
             .whenComplete { [self] _ in
                 sent += bytes
-                budget.give(bytes)
+                budget.release(bytes)
             }
         context.write(data, promise: promise)
     }

@@ -75,8 +75,8 @@ struct CatchUpDriver {
             return .sent
         case .compare(let positions, let user): return try await compare(positions, user: user)
         case .attach(let attachment): return .attached(try await whileCurrent { attachment.perform(on: $0) })
-        case .doubt:
-            registry.fanOut.doubt()
+        case .scheduleEpochCheck:
+            registry.fanOut.scheduleEpochCheck()
             return nil
         case .rest(.untilServiceReturns(let failure)):
             services.logger.debug("a catch-up waits for a service", metadata: ["error.code": "\(failure.code.id)"])

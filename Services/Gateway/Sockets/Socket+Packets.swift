@@ -15,7 +15,7 @@ extension Socket {
         let registry = registry
         if outbox.needsBuffer(for: rendering) { outbox.provide(registry.takeBuffer()) }
         var limit = registry.ceiling
-        if let owed = registration.owedUserChangeSince { limit = min(limit ?? owed, owed) }
+        if let owed = registration.firstDeferredChangeTime { limit = min(limit ?? owed, owed) }
         if outbox.append(rendering, values: values, stamp: stamp, limit: limit, isTimeKnown: registry.clock != nil) { registry.touched(self) }
     }
 

@@ -57,7 +57,7 @@ extension CatchUp {
         /// Attaches the socket on its loop. Answered by ``Event/attached(_:)``.
         case attach(Attachment)
         /// Tells the fan-out that the database history may have changed.
-        case doubt
+        case scheduleEpochCheck
         /// Pauses. Answered by ``Event/rested``.
         case rest(Rest)
         /// Ends the subscriptions of this catch-up. No event follows.

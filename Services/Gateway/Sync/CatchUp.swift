@@ -266,7 +266,7 @@ package struct CatchUp: Sendable {
         patience.vainReads = page.reachesHeads && page.entries.isEmpty ? patience.vainReads + 1 : 0
         guard patience.vainReads > Self.maximumVainReads else { return stepEnded() }
         state = .resting(isInDoubt: true)
-        return [.doubt, .rest(.inDoubt)]
+        return [.scheduleEpochCheck, .rest(.inDoubt)]
     }
 
     // MARK: Looking up

@@ -261,7 +261,7 @@ package struct CatchUpSchedule: Sendable {
         if let example = new.first { actions.append(.leftOut(new.count, example: example)) }
         guard !willLookAgain else { return actions }
         willLookAgain = true
-        let pause = min(CatchUpTiming.longestLook, CatchUpTiming.firstLook * (1 << min(membership.vainLooks, 16)))
+        let pause = min(CatchUpTiming.longestLook, CatchUpTiming.firstLook * (1 << min(membership.retryCount, 16)))
         return actions + [.retryLater(after: pause)]
     }
 

@@ -422,7 +422,7 @@ package struct ReplayPlan: Sendable {
             .mapValues { progress in
                 LeaveRecord(
                     position: progress.reading.position, seenUpTo: progress.isListed ? progress.reading.position : .zero, numbers: progress.numbers,
-                    messageCount: progress.messageCount, lastMessageTold: progress.reading.position)
+                    messageCount: progress.messageCount, lastMessagePosition: progress.reading.position)
             }
     }
 

@@ -64,7 +64,7 @@ struct AnswerBudgetTests {
         #expect(!budget.isExceeded(by: 0))
         budget.add(8 << 20)
         #expect(budget.isExceeded(by: 0))
-        budget.give(31 << 20)
+        budget.release(31 << 20)
         #expect(budget.inUse == 0)
     }
 }

@@ -34,7 +34,7 @@ struct FeedSimulationTests {
     }
 
     /// - 422, and 404 where nothing is lost: a user who had left was told late of a deletion that a message had followed, and kept the counts of before it
-    ///   (`LoopRegistry.tellHidden`).
+    ///   (`LoopRegistry.sendDeletion`).
     @Test(
         "seeds that once failed, with conversations that users delete from their devices", arguments: [(422, false), (404, true)] as [(UInt64, Bool)])
     func failedOnceWithDeletions(seed: UInt64, isReliable: Bool) {

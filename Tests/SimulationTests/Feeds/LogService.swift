@@ -491,10 +491,10 @@ final class LogService {
         }
         let since = Timestamp((wanted == 0 ? simulation.now : wanted) - Self.headsMargin)
         let moved = conversations.indices.filter { conversations[$0].log.last.map { $0.createdAt >= since } ?? false }
-        var added: [Heads.Added] = []
+        var added: [Heads.Addition] = []
         for addition in additions.reversed() {
             guard conversations[addition.conversation].log[Int(addition.position.rawValue) - 1].createdAt >= since else { continue }
-            added.append(Heads.Added(user: keys[addition.user], conversation: ids[addition.conversation], position: addition.position))
+            added.append(Heads.Addition(user: keys[addition.user], conversation: ids[addition.conversation], position: addition.position))
         }
         let users = own.indices.filter { own[$0].last.map { $0.createdAt >= since } ?? false }
         let heads = Heads(

@@ -68,7 +68,7 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         case .compare(let positions, let user): compare(positions, user: user)
         case .attach(let attachment):
             whileCurrent("catch-up attaches on registry") { [self] in handle(.attached(attachment.perform(on: socket))) }
-        case .doubt: gateway.fanOut.doubt()
+        case .scheduleEpochCheck: gateway.fanOut.scheduleEpochCheck()
         case .rest(.untilServiceReturns):
             let pause = 1000 * world.simulation.span(CatchUpTiming.servicePause)
             world.simulation.after(pause, "catch-up waits") { [self] in handle(.rested) }

@@ -90,7 +90,7 @@ final class SimulatedSocket: @unchecked Sendable {
         guard isOpen, !isClosing else { return }
         if sabotage == .durablesDropped, !pipe.isWritable, case .change = content { return }
         var limit = ceiling
-        if let owed = registration.owedUserChangeSince { limit = min(limit ?? owed, owed) }
+        if let owed = registration.firstDeferredChangeTime { limit = min(limit ?? owed, owed) }
         append(content, bytes: content.bytes, stamp: sequence.allowed(shown(stamp), ceiling: limit, isTimeKnown: isTimeKnown))
     }
 

@@ -7,17 +7,17 @@ import StrataModel
 /// counts of affected users are unknown until they are read. A packet never states counts older than its change. The
 /// client receives such a change without counts, and later one packet with both
 /// (``LoopRegistry/gapClosed(_:numbers:)``).
-struct MemberNumbers {
+struct MemberCounts {
     private(set) var known: UserNumbers
     /// The position of the last change that altered the counts without stating them.
     private(set) var unknownUpTo = Position.zero
     /// True if the client has received such a change, and has not received both counts since.
-    private(set) var isOwed = false
+    private(set) var isPending = false
 
     init(_ known: UserNumbers) { self.known = known }
 
     /// True if ``known`` is up to date.
-    var areKnown: Bool { known.position >= unknownUpTo }
+    var areCurrent: Bool { known.position >= unknownUpTo }
 
     /// Stores new counts. Older counts than the known ones are ignored.
     mutating func take(_ new: UserNumbers) {
@@ -28,15 +28,15 @@ struct MemberNumbers {
     /// - Parameters:
     ///   - isFromLog: true if the change was read from the log.
     ///   - isTold: true if the client receives the change. A client to which the conversation is hidden does not.
-    mutating func handed(_ change: Change, isFromLog: Bool, to user: UserID, isTold: Bool) {
+    mutating func apply(_ change: Change, isFromLog: Bool, to user: UserID, isTold: Bool) {
         if let new = change.numbers[user] { return take(new) }
         guard isFromLog, change.numbers.isEmpty, change.altersNumbers(of: user) else { return }
         unknownUpTo = change.position
-        if isTold { isOwed = true }
+        if isTold { isPending = true }
     }
 
     /// Records that the client has received both counts, or no longer needs them.
-    mutating func settled() { isOwed = false }
+    mutating func settled() { isPending = false }
 }
 
 extension Change {
