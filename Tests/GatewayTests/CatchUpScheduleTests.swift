@@ -18,13 +18,13 @@ struct CatchUpScheduleTests {
             switch action {
             case .limit(.openingBegins): "opening begins"
             case .limit(.replayBegins): "replay begins"
-            case .limit(.owes): "owes"
+            case .limit(.pending): "owes"
             case .limit(.caughtUp): "caught up"
             case .cancel: "cancel"
             case .leaveConversations: "leave"
             case .run(_, let attempt): "run \(attempt)"
             case .answerReplay: "answer"
-            case .sayHeldTyping: "typing"
+            case .flushPendingTyping: "typing"
             case .leftOut: "left out"
             case .retryLater: "retry later"
             case .retry: "retry"
@@ -36,7 +36,7 @@ struct CatchUpScheduleTests {
 
     private func live() -> CatchUpSchedule {
         var schedule = CatchUpSchedule(session, since: .uptimeNanoseconds(0))
-        _ = schedule.clientSpoke(isReplay: false, at: moment)
+        _ = schedule.requestReceived(isReplay: false, at: moment)
         schedule.willEnd(present)
         _ = schedule.ended(present, at: moment) { _ in false }
         return schedule
@@ -87,7 +87,7 @@ struct CatchUpScheduleTests {
     @Test("a replay that cannot be understood begins nothing where something is owed already")
     func refused() {
         var schedule = CatchUpSchedule(session, since: .uptimeNanoseconds(0))
-        _ = schedule.clientSpoke(isReplay: true, at: moment)
+        _ = schedule.requestReceived(isReplay: true, at: moment)
         #expect(words(schedule.replayRefused(at: moment)) == ["opening begins", "run 1"])
         #expect(words(schedule.replayRefused(at: moment)) == [])
     }

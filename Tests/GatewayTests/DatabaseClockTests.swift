@@ -44,7 +44,7 @@ struct DatabaseClockTests {
         sequence.opened(at: Fixture.time(10))
         #expect(sequence.allowed(.distantFuture, ceiling: nil, isTimeKnown: false) == Fixture.time(10))
         #expect(sequence.allowed(Fixture.time(5), ceiling: nil, isTimeKnown: false) == Fixture.time(5))
-        sequence.owes(since: Fixture.time(7))
+        sequence.addPending(since: Fixture.time(7))
         #expect(sequence.allowed(.distantFuture, ceiling: nil, isTimeKnown: false) == Fixture.time(7))
         #expect(sequence.allowed(.distantFuture, ceiling: Fixture.time(6), isTimeKnown: false) == Fixture.time(6))
         sequence.sent(1, stamp: Fixture.time(8))

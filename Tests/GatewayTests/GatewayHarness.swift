@@ -149,7 +149,7 @@ final class GatewayHarness: Sendable {
 extension Socket {
     /// As after a first catch-up that brought nothing.
     func becomeLive() {
-        _ = catchUps.schedule.clientSpoke(isReplay: false, at: moment)
+        _ = catchUps.schedule.requestReceived(isReplay: false, at: moment)
         catchUps.schedule.willEnd(.present(CatchUp.Outcome()))
         _ = catchUps.schedule.ended(.present(CatchUp.Outcome()), at: moment) { _ in false }
     }

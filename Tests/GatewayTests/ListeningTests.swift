@@ -57,7 +57,7 @@ struct ListeningTests {
         let later = Self.replayable.advanced(by: .seconds(7))
         try await harness.onLoop { harness in
             harness.registry.clock = DatabaseClock(asOf: later, heardAt: harness.loop.now)
-            test.socket.clientSpoke(replaying: true)
+            test.socket.requestReceived(replaying: true)
             test.socket.sendTail(harness.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
         }
         #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(later)])
@@ -68,7 +68,7 @@ struct ListeningTests {
         let harness = try await GatewayHarness()
         let test = try await open(harness)
         await harness.loop.advanceTime(by: .milliseconds(1999))
-        try await harness.onLoop { _ in test.socket.clientSpoke(replaying: true) }
+        try await harness.onLoop { _ in test.socket.requestReceived(replaying: true) }
         await harness.loop.advanceTime(by: .seconds(10))
         #expect(try await harness.onLoop { _ in test.socket.catchUps.task == nil })
     }

@@ -46,7 +46,7 @@ struct SocketClosingTests {
             let payload = reason.payload
             #expect((12...125).contains(payload.readableBytes), "\(reason)")
             let words = payload.getString(at: payload.readerIndex + 2, length: payload.readableBytes - 2) ?? ""
-            #expect(words.utf8.count == payload.readableBytes - 2 && reason.words.hasPrefix(words))
+            #expect(words.utf8.count == payload.readableBytes - 2 && reason.reason.hasPrefix(words))
         }
     }
 

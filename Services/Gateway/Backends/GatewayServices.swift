@@ -91,7 +91,7 @@ struct GatewayServices: Sendable {
         let turn = try await longAnswers.turn(of: user, patience: nil)
         let account = LongAnswers.Account()
         defer {
-            longAnswers.gave(account.bytes, to: user)
+            longAnswers.recordBytes(account.bytes, for: user)
             turn.end()
         }
         return try await body(account)

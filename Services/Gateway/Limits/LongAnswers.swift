@@ -91,7 +91,7 @@ final class LongAnswers: Sendable {
     }
 
     /// Records the bytes of service responses to one request of a user, or to one catch-up step.
-    func gave(_ bytes: Int, to user: UserKey, now: ContinuousClock.Instant = .now) {
+    func recordBytes(_ bytes: Int, for user: UserKey, now: ContinuousClock.Instant = .now) {
         let isLong = bytes >= Self.longBytes
         state.withLock { state in
             guard isLong || state.users[user] != nil else { return }

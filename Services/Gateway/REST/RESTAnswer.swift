@@ -68,7 +68,7 @@ struct RESTAnswer {
                 let turn = try await context.request.turn(patience: nil)
                 guard let items = try await page.next() else { break }
                 let piece = array.piece(items, isLast: page.isFinished)
-                context.request.gave(lease?.takeAnswered() ?? 0)
+                context.request.recordBytes(lease?.takeAnswered() ?? 0)
                 turn?.end()
                 lease?.settle(to: piece.readableBytes + page.heldBytes)
                 try await writer.writeText(piece, to: channel)

@@ -52,8 +52,8 @@ struct RESTContext: RequestContext {
     var jsonType: String { isServerRequest ? "application/json; charset=UTF-8" : "application/json" }
 
     /// Records bytes with which services answered the request, or a piece of it.
-    func gave(_ bytes: Int) {
-        if let user { longAnswers?.gave(bytes, to: user) }
+    func recordBytes(_ bytes: Int) {
+        if let user { longAnswers?.recordBytes(bytes, for: user) }
     }
 
     /// Returns the id of an object in the path.

@@ -59,10 +59,10 @@ final class ResponseGuard: ChannelOutboundHandler {
     }
 
     private func schedule(_ context: ChannelHandlerContext) {
-        timer = context.eventLoop.assumeIsolated().scheduleTask(in: patience.step) { [self] in look(context) }
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: patience.step) { [self] in check(context) }
     }
 
-    private func look(_ context: ChannelHandlerContext) {
+    private func check(_ context: ChannelHandlerContext) {
         timer = nil
         guard waiting > 0, context.channel.isActive else { return }
         let now = progress(context)

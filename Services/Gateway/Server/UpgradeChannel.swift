@@ -89,7 +89,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             let result = try sync.configureUpgradableHTTPServerPipeline(configuration: configuration)
             let upgradeHandler = try sync.handler(type: NIOTypedHTTPServerUpgradeHandler<Upgraded>.self)
             try sync.addHandler(firstRequest, position: .before(upgradeHandler))
-            result.whenComplete { _ in boundGuard.value.decided() }
+            result.whenComplete { _ in boundGuard.value.finish() }
             return Value(result: result, channel: channel)
         }
     }
@@ -231,7 +231,7 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Stops watching, because the kind of connection is known and other handlers take over.
-    func decided() {
+    func finish() {
         isDecided = true
         head = nil
         context?.pipeline.syncOperations.removeHandler(self, promise: nil)

@@ -108,9 +108,9 @@ struct FailedCreates {
     /// The recorded conversations, with the `request_id` of the create that failed first.
     private var failed: [ConversationID: String] = [:]
     /// The number of the last create whose failure could not be recorded.
-    private var forgotten: UInt64?
-    /// Conversations with a successful create after ``forgotten``.
-    private var proven: Set<ConversationID> = []
+    private var lastUnrecorded: UInt64?
+    /// Conversations with a successful create after ``lastUnrecorded``.
+    private var succeededSince: Set<ConversationID> = []
 
     /// Checks that the previous create in a conversation succeeded.
     /// - Throws: ``Failure`` if that create failed or may have failed.
@@ -119,7 +119,7 @@ struct FailedCreates {
             throw Failure(
                 .predecessorFailed, "This create depends on the one with the request_id \(first), which failed.", detail: .predecessor(first))
         }
-        if let forgotten, number > forgotten, !proven.contains(conversation) {
+        if let lastUnrecorded, number > lastUnrecorded, !succeededSince.contains(conversation) {
             throw Failure(.predecessorFailed, "Creates failed in too many conversations to tell whether this one depends on one of them.")
         }
     }
@@ -134,11 +134,11 @@ struct FailedCreates {
     mutating func ended(_ conversation: ConversationID, number: UInt64, requestID: String, succeeded: Bool) {
         if succeeded {
             failed[conversation] = nil
-            guard let forgotten, number > forgotten else { return }
-            if proven.count >= Self.limit { proven = [] }
-            proven.insert(conversation)
+            guard let lastUnrecorded, number > lastUnrecorded else { return }
+            if succeededSince.count >= Self.limit { succeededSince = [] }
+            succeededSince.insert(conversation)
         } else if failed[conversation] != nil || failed.count < Self.limit {
-            proven.remove(conversation)
+            succeededSince.remove(conversation)
             failed[conversation] = failed[conversation] ?? requestID
         } else {
             forget(number)
@@ -147,8 +147,8 @@ struct FailedCreates {
 
     /// Records that a failure could not be recorded individually.
     mutating func forget(_ number: UInt64) {
-        forgotten = max(forgotten ?? 0, number)
-        proven = []
+        lastUnrecorded = max(lastUnrecorded ?? 0, number)
+        succeededSince = []
     }
 }
 

@@ -249,11 +249,11 @@ struct Outbox {
     // MARK: Times on packets
 
     mutating func opened(at time: Timestamp) { sequence.opened(at: time) }
-    mutating func clientSpoke() { sequence.clientSpoke() }
-    mutating func clientListens(replayableSince time: Timestamp) { sequence.clientListens(replayableSince: time) }
+    mutating func requestReceived() { sequence.requestReceived() }
+    mutating func startUnsolicited(replayableSince time: Timestamp) { sequence.startUnsolicited(replayableSince: time) }
     mutating func openingBegins(at time: Timestamp) { sequence.openingBegins(at: time) }
     mutating func replayBegins(at time: Timestamp) { sequence.replayBegins(at: time) }
-    mutating func owes(since time: Timestamp) { sequence.owes(since: time) }
+    mutating func addPending(since time: Timestamp) { sequence.addPending(since: time) }
     mutating func replayReached(_ time: Timestamp, limit: Timestamp?) { sequence.replayReached(time, limit: limit) }
     mutating func caughtUp(asOf time: Timestamp?, isReplay: Bool) { sequence.caughtUp(asOf: time, isReplay: isReplay) }
 }

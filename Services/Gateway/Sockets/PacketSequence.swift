@@ -15,7 +15,7 @@ struct PacketSequence {
     private(set) var floor: Timestamp?
     /// The latest time allowed on packets until the client's first request. A later replay must include everything
     /// before it. nil: no limit.
-    private(set) var unasked: Timestamp?
+    private(set) var unsolicitedLimit: Timestamp?
 
     /// The time up to which nothing is missing except for changes after ``floor``. It limits packets while the
     /// database's clock is unknown.
@@ -26,10 +26,10 @@ struct PacketSequence {
     /// Handles the opening of the socket. The client loaded its state before `time`.
     mutating func opened(at time: Timestamp) { start = time }
 
-    mutating func clientSpoke() { unasked = nil }
+    mutating func requestReceived() { unsolicitedLimit = nil }
 
     /// Starts sending to a client that has made no request. A later replay must miss no change since `time`.
-    mutating func clientListens(replayableSince time: Timestamp) { unasked = time }
+    mutating func startUnsolicited(replayableSince time: Timestamp) { unsolicitedLimit = time }
 
     /// Begins a catch-up that the client did not request.
     mutating func openingBegins(at time: Timestamp) {
@@ -45,7 +45,7 @@ struct PacketSequence {
     }
 
     /// Records pending changes since `time`, in addition to those of a running catch-up.
-    mutating func owes(since time: Timestamp) { floor = floor ?? time }
+    mutating func addPending(since time: Timestamp) { floor = floor ?? time }
 
     /// Handles the progress of a catch-up, which is about to send a change made at `time`.
     /// - Parameter limit: the time of the first change pending after this catch-up.
@@ -69,7 +69,7 @@ struct PacketSequence {
     func allowed(_ time: Timestamp, ceiling: Timestamp?, isTimeKnown: Bool) -> Timestamp {
         var limit = isTimeKnown ? time : min(time, start)
         if let floor { limit = min(limit, floor) }
-        if let unasked { limit = min(limit, unasked) }
+        if let unsolicitedLimit { limit = min(limit, unsolicitedLimit) }
         if let ceiling { limit = min(limit, ceiling) }
         return max(limit, lastStamp)
     }

@@ -48,18 +48,18 @@ extension Socket {
     var beginning: Timestamp { catchUps.schedule.beginning(at: moment) }
 
     /// Handles a request of the client. Unless it is a replay, the first catch-up starts now.
-    func clientSpoke(replaying: Bool) {
+    func requestReceived(replaying: Bool) {
         catchUps.stopListening()
-        outbox.clientSpoke()
-        perform(catchUps.schedule.clientSpoke(isReplay: replaying, at: moment))
+        outbox.requestReceived()
+        perform(catchUps.schedule.requestReceived(isReplay: replaying, at: moment))
     }
 
     /// Handles a client without requests: from now on it is sent live changes. A later replay, here or on another
     /// socket, must miss no earlier change.
-    func clientListens() {
+    func startUnsolicited() {
         guard case .waiting = phase, !isClosing else { return }
-        outbox.clientListens(replayableSince: session.replayableSince)
-        perform(catchUps.schedule.clientListens(at: moment))
+        outbox.startUnsolicited(replayableSince: session.replayableSince)
+        perform(catchUps.schedule.startUnsolicited(at: moment))
     }
 
     /// Starts a replay (`Event.replay`) from this time. It replaces a running catch-up.
@@ -101,7 +101,7 @@ extension Socket {
             case .leaveConversations: registry.startAnew(self)
             case .run(let catchUp, let attempt): run(catchUp, attempt: attempt)
             case .answerReplay(let result): answerReplay(result)
-            case .sayHeldTyping: sayHeldTyping()
+            case .flushPendingTyping: flushPendingTyping()
             case .leftOut(let count, let example): home.services.leftOut(count, example: example, of: "a catch-up")
             case .retryLater(let pause): planRetry(after: pause)
             case .retry(let attempt):
@@ -118,7 +118,7 @@ extension Socket {
         switch limit {
         case .openingBegins(let time): outbox.openingBegins(at: time)
         case .replayBegins(let time): outbox.replayBegins(at: time)
-        case .owes(let time): outbox.owes(since: time)
+        case .pending(let time): outbox.addPending(since: time)
         case .caughtUp(let time, let isReplay): outbox.caughtUp(asOf: time, isReplay: isReplay)
         }
     }

@@ -113,7 +113,7 @@ extension Socket {
         guard isOpen, !isClosing, context != nil else { return }
         flush()
         guard !isClosing else { return }
-        sayGoodbye(reason)
+        sendClose(reason)
         // The peer answers with a close frame. If it does not, the connection is closed after the delay.
         cutOff(after: .seconds(2))
         catchUps.task?.cancel()
@@ -125,13 +125,13 @@ extension Socket {
         home.services.metrics.slowSocketsClosed.increment()
         guard context != nil, !isClosing else { return }
         outbox.dropUnbegun()
-        sayGoodbye(.tooSlow)
+        sendClose(.tooSlow)
         cutOff(after: .seconds(1))
         registry.leaveAll(self)
         catchUps.task?.cancel()
     }
 
-    private func sayGoodbye(_ reason: CloseReason) {
+    private func sendClose(_ reason: CloseReason) {
         guard let context else { return }
         link.closes()
         if !outbox.isWaiting {

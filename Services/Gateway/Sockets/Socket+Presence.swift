@@ -134,7 +134,7 @@ extension Socket {
 
     /// Releases the status of this connection. For a silent peer this happens at once, although the connection ends
     /// only two seconds later.
-    func givePresenceUp() {
+    func releaseStatus() {
         if presence.giveUp() { releasePresence() }
     }
 

@@ -30,7 +30,7 @@ extension Socket: RegisteredSocket {
     func upkeep(turn: Int) {
         let slot = Int(truncatingIfNeeded: id & 0xffff)
         if link.lastHeard + SocketLoop.silence < home.loop.now {
-            givePresenceUp()
+            releaseStatus()
             return close(.idle)
         }
         if (slot + turn) % SocketLoop.pingPeriod == 0 { ping() }

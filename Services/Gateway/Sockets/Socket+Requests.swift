@@ -21,16 +21,16 @@ extension Socket {
         }
         switch packet {
         case .typing(let conversation, let action, let requestID):
-            clientSpoke(replaying: false)
+            requestReceived(replaying: false)
             typing(action, in: conversation)
             if let requestID { sendTail(home.services.renderer.response(to: requestID, method: "")) }
-        case .dropped: clientSpoke(replaying: false)
+        case .dropped: requestReceived(replaying: false)
         case .refused(let id, let method, let failure):
-            clientSpoke(replaying: false)
+            requestReceived(replaying: false)
             respond(to: SocketRequest(number: 0, packet: ClientPacket.Request(id: id, method: method)), .failure(failure))
         case .request(let request):
             let numbered = requests.numbered(request, frame: frame)
-            clientSpoke(replaying: SocketMethod(rawValue: request.method) == .replay)
+            requestReceived(replaying: SocketMethod(rawValue: request.method) == .replay)
             handle(numbered)
         }
     }
@@ -217,7 +217,7 @@ extension Socket {
     // MARK: Typing
 
     /// Sends the typing signals deferred during a catch-up.
-    func sayHeldTyping() {
+    func flushPendingTyping() {
         for (conversation, action) in requests.takeHeldTyping() where registration.isIn(conversation) { typing(action, in: conversation) }
     }
 

@@ -34,7 +34,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         }
 
         /// A description for developers of clients. Clients evaluate only the code.
-        var words: String {
+        var reason: String {
             switch self {
             case .goingAway: "The server ends this connection. Connect again, and replay."
             case .binary: "A frame is binary. Packets are JSON in text frames."
@@ -58,7 +58,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         var payload: ByteBuffer {
             var payload = ByteBuffer()
             payload.write(webSocketErrorCode: code)
-            var text = words
+            var text = reason
             while payload.readableBytes + text.utf8.count > 125 { text.removeLast() }
             payload.writeString(text)
             return payload
@@ -118,7 +118,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         link.opened(context, rawContext: try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self))
         outbox.opened(at: beginning)
         registry.add(self)
-        catchUps.listening = registry.loop.scheduleTask(in: CatchUpTiming.listenAfter) { [weak self] in self?.clientListens() }
+        catchUps.listening = registry.loop.scheduleTask(in: CatchUpTiming.listenAfter) { [weak self] in self?.startUnsolicited() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { ended() }
@@ -134,7 +134,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         reportRequests()
         dropOutgoing()
         registry.remove(self)
-        givePresenceUp()
+        releaseStatus()
         link.ended()
     }
 

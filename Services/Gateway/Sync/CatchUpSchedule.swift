@@ -29,7 +29,7 @@ package struct CatchUpSchedule: Sendable {
         case run(CatchUp, attempt: Int)
         case answerReplay(Result<CatchUp.Outcome, Failure>)
         /// Sends the typing signals that were deferred during the catch-up.
-        case sayHeldTyping
+        case flushPendingTyping
         /// Reports the number of additional conversations that cannot be sent, with one example.
         case leftOut(Int, example: ConversationID)
         /// Waits for about this time, then calls ``retrySetAside(at:isIn:)``.
@@ -48,7 +48,7 @@ package struct CatchUpSchedule: Sendable {
         case openingBegins(at: Timestamp)
         case replayBegins(at: Timestamp)
         /// Changes since this time are pending, in addition to those of the running catch-up.
-        case owes(since: Timestamp)
+        case pending(since: Timestamp)
         case caughtUp(asOf: Timestamp?, isReplay: Bool)
     }
 
@@ -135,14 +135,14 @@ package struct CatchUpSchedule: Sendable {
     // MARK: Requests of the client
 
     /// Handles the client's first request. Unless it is a replay, the first catch-up starts now.
-    package mutating func clientSpoke(isReplay: Bool, at moment: Moment) -> [Action] {
+    package mutating func requestReceived(isReplay: Bool, at moment: Moment) -> [Action] {
         guard case .waiting = phase else { return [] }
         phase = .catchingUp
         return isReplay ? [] : begin(.opened, at: moment)
     }
 
     /// Starts sending changes to a client that has not requested anything.
-    package mutating func clientListens(at moment: Moment) -> [Action] { clientSpoke(isReplay: false, at: moment) }
+    package mutating func startUnsolicited(at moment: Moment) -> [Action] { requestReceived(isReplay: false, at: moment) }
 
     /// Handles `Event.replay`: starts anew from the given time, regardless of the current phase.
     package mutating func replay(from time: Timestamp, at moment: Moment) -> [Action] {
@@ -200,7 +200,7 @@ package struct CatchUpSchedule: Sendable {
         let owedSince = min(membership.waitingSince ?? shown, shown)
         let ready = membership.takeReady(isIn: isIn)
         guard !ready.isEmpty else { return [] }
-        return [.limit(.owes(since: owedSince))] + begin(.joined(ready), at: moment)
+        return [.limit(.pending(since: owedSince))] + begin(.joined(ready), at: moment)
     }
 
     // MARK: Sequence of catch-ups
@@ -238,7 +238,7 @@ package struct CatchUpSchedule: Sendable {
             // Start these before the answer is sent: their pending changes limit the time that the answer may carry.
             actions += startLateJoins(at: moment, isIn: isIn)
             if reason.isReplay { actions.append(.answerReplay(.success(outcome))) }
-            return actions + [.sayHeldTyping]
+            return actions + [.flushPendingTyping]
         // The client repeats its request, with pauses of its own. Until then nothing live is sent (docs/protocol.md,
         // Coming back), not even in conversations that were attached before the failure.
         // A socket that is sent nothing must not stay open for long.

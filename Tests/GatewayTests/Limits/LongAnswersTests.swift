@@ -73,20 +73,20 @@ struct LongAnswersTests {
     @Test("a user who was given few bytes comes before one who was given many, though the other has waited longer")
     func fewest() async throws {
         let answers = LongAnswers(limit: 1)
-        answers.gave(100 << 20, to: ana)
-        answers.gave(LongAnswers.longBytes, to: ben)
+        answers.recordBytes(100 << 20, for: ana)
+        answers.recordBytes(LongAnswers.longBytes, for: ben)
         #expect(try await next(answers, of: ana, and: ben) == ben)
         // Short pieces of a user who takes turns count, too.
-        for _ in 0..<4 << 10 { answers.gave(32 << 10, to: ben) }
+        for _ in 0..<4 << 10 { answers.recordBytes(32 << 10, for: ben) }
         #expect(try await next(answers, of: ben, and: ana) == ana)
     }
 
     @Test("bytes that were given long ago count for less")
     func halved() async throws {
         let answers = LongAnswers(limit: 1)
-        answers.gave(100 << 20, to: ana, now: ContinuousClock.now.advanced(by: LongAnswers.memory * -10))
-        answers.gave(LongAnswers.longBytes, to: ana)
-        answers.gave(1 << 20, to: ben)
+        answers.recordBytes(100 << 20, for: ana, now: ContinuousClock.now.advanced(by: LongAnswers.memory * -10))
+        answers.recordBytes(LongAnswers.longBytes, for: ana)
+        answers.recordBytes(1 << 20, for: ben)
         #expect(try await next(answers, of: ben, and: ana) == ana)
     }
 
@@ -114,8 +114,8 @@ struct LongAnswersTests {
     @Test("users who got a long answer lately take turns; other users do not wait")
     func turns() async throws {
         let answers = LongAnswers(limit: 1)
-        answers.gave(LongAnswers.longBytes, to: ana)
-        answers.gave(LongAnswers.longBytes - 1, to: ben)
+        answers.recordBytes(LongAnswers.longBytes, for: ana)
+        answers.recordBytes(LongAnswers.longBytes - 1, for: ben)
         let first = try await answers.turn(of: ana)
         let second = Task { try await answers.turn(of: ana) }
         await waits(answers, 1)
@@ -133,9 +133,9 @@ struct LongAnswersTests {
     @Test("after a while of short answers a user takes no turns any more")
     func forgets() async throws {
         let answers = LongAnswers(limit: 1)
-        answers.gave(LongAnswers.longBytes, to: ana)
+        answers.recordBytes(LongAnswers.longBytes, for: ana)
         let turn = try await answers.turn(of: ana)
-        answers.gave(LongAnswers.longBytes, to: ben, now: .now - LongAnswers.memory)
+        answers.recordBytes(LongAnswers.longBytes, for: ben, now: .now - LongAnswers.memory)
         try await answers.turn(of: ben).end()
         turn.end()
     }
@@ -143,7 +143,7 @@ struct LongAnswersTests {
     @Test("a caller that is cancelled while it waits is answered unavailable, and the next caller gets its turn")
     func cancelled() async throws {
         let answers = LongAnswers(limit: 1)
-        answers.gave(LongAnswers.longBytes, to: ana)
+        answers.recordBytes(LongAnswers.longBytes, for: ana)
         let turn = try await answers.turn(of: ana)
         let given = Task { try await answers.turn(of: ana) }
         await waits(answers, 1)
@@ -158,7 +158,7 @@ struct LongAnswersTests {
     @Test("a turn that takes long does not hold up the others")
     func longTurn() async throws {
         let answers = LongAnswers(limit: 1)
-        answers.gave(LongAnswers.longBytes, to: ana)
+        answers.recordBytes(LongAnswers.longBytes, for: ana)
         let turn = try await answers.turn(of: ana)
         try await answers.turn(of: ana).end()
         turn.end()

@@ -117,9 +117,9 @@ struct OutboxTests {
             return outbox.lastStamp
         }
         outbox.opened(at: Fixture.time(1))
-        outbox.clientListens(replayableSince: Fixture.time(2))
+        outbox.startUnsolicited(replayableSince: Fixture.time(2))
         #expect(shown(at: 9) == Fixture.time(2))
-        outbox.clientSpoke()
+        outbox.requestReceived()
         outbox.replayBegins(at: Fixture.time(1))
         #expect(shown(at: 9) == Fixture.time(2))
         outbox.replayReached(Fixture.time(5), limit: nil)
@@ -129,8 +129,8 @@ struct OutboxTests {
         outbox.caughtUp(asOf: Fixture.time(7), isReplay: true)
         #expect(outbox.sequence.start == Fixture.time(7))
         #expect(shown(at: 9, limit: 8) == Fixture.time(8))
-        outbox.owes(since: Fixture.time(3))
-        outbox.owes(since: Fixture.time(4))
+        outbox.addPending(since: Fixture.time(3))
+        outbox.addPending(since: Fixture.time(4))
         #expect(outbox.sequence.floor == Fixture.time(3))
         #expect(shown(at: 9) == Fixture.time(8))
         outbox.caughtUp(asOf: nil, isReplay: false)

@@ -26,7 +26,7 @@ extension SimulatedSocket {
         for action in actions {
             switch action {
             case .answerReplay, .limit(.caughtUp): answers.append(action)
-            case .limit(.owes): others.append(.limit(.owes(since: max(sequence.lastStamp, schedule.beginning(at: moment)))))
+            case .limit(.pending): others.append(.limit(.pending(since: max(sequence.lastStamp, schedule.beginning(at: moment)))))
             default: others.append(action)
             }
         }
@@ -40,7 +40,7 @@ extension SimulatedSocket {
         case .leaveConversations: registry.startAnew(self)
         case .run(let catchUp, let attempt): run(catchUp, attempt: attempt)
         case .answerReplay(let result): answerReplay(result)
-        case .sayHeldTyping: break
+        case .flushPendingTyping: break
         case .leftOut(let count, _): world.counts["left out", default: 0] += count
         case .retryLater(let pause) where sabotage != .setAsideForgotten:
             home.loop.scheduleTask(in: pause) { [self] in
@@ -64,7 +64,7 @@ extension SimulatedSocket {
         case .replayBegins(let time):
             setFloor { $0.replayBegins(at: time) }
             append(.replayBegins, bytes: 0)
-        case .owes(let time): setFloor { $0.owes(since: time) }
+        case .pending(let time): setFloor { $0.addPending(since: time) }
         case .caughtUp(let time, let isReplay): sequence.caughtUp(asOf: time, isReplay: isReplay)
         }
     }

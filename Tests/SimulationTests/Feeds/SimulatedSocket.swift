@@ -65,22 +65,22 @@ final class SimulatedSocket: @unchecked Sendable {
     private func listens() {
         guard phase == .waiting, !isClosing else { return }
         world.counts["listeners", default: 0] += 1
-        if sabotage != .noUnaskedStamp { sequence.clientListens(replayableSince: session) }
-        perform(schedule.clientListens(at: moment))
+        if sabotage != .noUnaskedStamp { sequence.startUnsolicited(replayableSince: session) }
+        perform(schedule.startUnsolicited(at: moment))
     }
 
     func asked() {
         guard isOpen, !isClosing else { return }
-        sequence.clientSpoke()
-        perform(schedule.clientSpoke(isReplay: false, at: moment))
+        sequence.requestReceived()
+        perform(schedule.requestReceived(isReplay: false, at: moment))
         send(.other, stamp: registry.stamp().time)
     }
 
     func askedForReplay(from time: Timestamp) {
         guard isOpen, !isClosing else { return }
-        sequence.clientSpoke()
+        sequence.requestReceived()
         isReplayAsked = true
-        perform(schedule.clientSpoke(isReplay: true, at: moment))
+        perform(schedule.requestReceived(isReplay: true, at: moment))
         perform(schedule.replay(from: time, at: moment))
     }
 

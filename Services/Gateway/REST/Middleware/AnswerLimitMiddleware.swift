@@ -23,7 +23,7 @@ struct AnswerLimitMiddleware: RESTMiddleware {
             throw errors.failed(error, in: context)
         }
         defer {
-            context.gave(lease.takeAnswered())
+            context.recordBytes(lease.takeAnswered())
             turn?.end()
         }
         return try await next(request, context)
