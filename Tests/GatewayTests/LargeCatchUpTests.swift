@@ -47,7 +47,7 @@ struct LargeCatchUpTests {
             #expect(try await ben.positions() == [5])
 
             for look in 0..<9 {
-                let pause = min(CatchUpTiming.longestLook, CatchUpTiming.firstLook * (1 << look))
+                let pause = min(CatchUpTiming.longestRetryPause, CatchUpTiming.firstRetryPause * (1 << look))
                 await harness.loop.advanceTime(by: .nanoseconds(pause.nanoseconds / 100 * 74))
                 let isResting = try await harness.onLoop { _ in ben.socket.catchUps.task == nil }
                 #expect(isResting)
@@ -59,7 +59,7 @@ struct LargeCatchUpTests {
             #expect(shown(try await ben.packets()) == [])
 
             isSmall.set()
-            await harness.loop.advanceTime(by: .nanoseconds(CatchUpTiming.longestLook.nanoseconds / 100 * 126))
+            await harness.loop.advanceTime(by: .nanoseconds(CatchUpTiming.longestRetryPause.nanoseconds / 100 * 126))
             try await harness.until { _ in ben.socket.registration.conversations.count == 2 && ben.socket.catchUps.task == nil }
             #expect(shown(try await ben.packets()) == [large.layerID])
             let isOver = try await harness.onLoop { _ in ben.socket.catchUps.nextRetry == nil }

@@ -34,7 +34,7 @@ struct ReplayPlanTests {
     func owed() {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         #expect(!plan.isEverythingRead)
-        #expect(plan.owedCursors == [id: Position(5)])
+        #expect(plan.pendingCursors == [id: Position(5)])
         plan.advance(id, to: Position(9))
         plan.finish(page(reachesHeads: false))
         #expect(!plan.isEverythingRead)
@@ -48,7 +48,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         plan.advance(id, to: Position(9))
         plan.finish(page(reachesHeads: true, numbersAt: 10))
-        #expect(plan.owedCursors == [id: Position(9)])
+        #expect(plan.pendingCursors == [id: Position(9)])
     }
 
     @Test("the counts of a conversation that the user has left are still to be said after the user's own log has moved on")
@@ -64,7 +64,7 @@ struct ReplayPlanTests {
         let summary = plan.summaries[id]
         #expect(summary?.total == 3)
         plan.userRefused()
-        #expect(plan.userOwed)
+        #expect(plan.isUserLogPending)
         #expect(plan.summaries[id] == summary)
         plan.attached(except: [])
         #expect(plan.summaries[id] == nil)
@@ -106,8 +106,8 @@ struct ReplayPlanTests {
         #expect(plan.isEverythingRead)
         let unverified = plan.takeUnverified()
         #expect(unverified == [id])
-        plan.owe(unverified)
-        #expect(plan.owedCursors == [id: Position(9)])
+        plan.scheduleRead(of: unverified)
+        #expect(plan.pendingCursors == [id: Position(9)])
         plan.finish(page(reachesHeads: true, numbersAt: 9))
         #expect(plan.isEverythingRead)
         #expect(plan.takeUnverified().isEmpty)
@@ -119,7 +119,7 @@ struct ReplayPlanTests {
         plan.advance(id, to: Position(9))
         plan.finish(page(reachesHeads: true, numbersAt: 9))
         plan.fanOutIsAt(Position(12), in: id)
-        #expect(plan.owedCursors == [id: Position(9)])
+        #expect(plan.pendingCursors == [id: Position(9)])
     }
 
     @Test("a conversation that the user left is not attached")
@@ -181,7 +181,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         plan.concerns(id)
         plan.finish(page(reachesHeads: true))
-        #expect(plan.owedCursors == [id: Position(9)])
+        #expect(plan.pendingCursors == [id: Position(9)])
         plan.concerns(id)
         plan.finish(page(reachesHeads: true, numbersAt: 9))
         #expect(plan.isEverythingRead)
@@ -201,7 +201,7 @@ struct ReplayPlanTests {
     func ownLog() {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         #expect(plan.userPosition == .zero)
-        plan.userOwed = true
+        plan.isUserLogPending = true
         plan.userAttached()
         #expect(plan.userPosition == nil)
         #expect(plan.isEverythingRead)
@@ -268,7 +268,7 @@ struct ReplayPlanTests {
     }
 
     private func participants(told plan: ReplayPlan, _ change: Change) -> Told? {
-        guard case .participantsChanged(let added, let removed, let distinctCleared, _) = plan.told(change).content else { return nil }
+        guard case .participantsChanged(let added, let removed, let distinctCleared, _) = plan.visiblePart(of: change).content else { return nil }
         return Told(added: added, removed: removed, distinctCleared: distinctCleared)
     }
 
@@ -276,7 +276,7 @@ struct ReplayPlanTests {
     func refused() {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         plan.attached(except: [id])
-        #expect(plan.owedCursors == [id: Position(9)])
+        #expect(plan.pendingCursors == [id: Position(9)])
         plan.finish(page(reachesHeads: true, numbersAt: 9))
         plan.attached(except: [])
         #expect(plan.joinPoints.isEmpty)

@@ -70,8 +70,8 @@ struct CatchUpDriver {
             return nil
         case .read(let cursors, let userAfter, let limit): return .page(try await read(cursors, userAfter: userAfter, limit: limit))
         case .lookUp(let request): return .lookedUp(try await services.answer(request, of: key))
-        case .send(let items, let owedSince):
-            try await send(items, owedSince: owedSince)
+        case .send(let items, let deferredSince):
+            try await send(items, deferredSince: deferredSince)
             return .sent
         case .compare(let positions, let user): return try await compare(positions, user: user)
         case .attach(let attachment): return .attached(try await whileCurrent { attachment.perform(on: $0) })
@@ -83,7 +83,7 @@ struct CatchUpDriver {
             try await Task.sleep(for: .milliseconds(Int64.random(in: CatchUpTiming.servicePause)))
             return .rested
         case .rest(.inDoubt):
-            try await Task.sleep(for: .nanoseconds(CatchUpTiming.vainPause.nanoseconds))
+            try await Task.sleep(for: .nanoseconds(CatchUpTiming.emptyReadPause.nanoseconds))
             return .rested
         case .end: return nil
         }
@@ -123,12 +123,12 @@ struct CatchUpDriver {
         return .compared(lasts, user: try await registry.fanOut.baseline(of: key, readTo: user, era: socket.era).get())
     }
 
-    private func send(_ items: [ReplayItem], owedSince: Timestamp?) async throws {
+    private func send(_ items: [ReplayItem], deferredSince: Timestamp?) async throws {
         var next = 0
         while next < items.count {
             try Task.checkCancellation()
             let start = next
-            next = try await whileCurrent { $0.sendReplay(items, from: start, owedSince: owedSince) }
+            next = try await whileCurrent { $0.sendReplay(items, from: start, deferredSince: deferredSince) }
             if next < items.count { try await socket.drained() }
         }
     }

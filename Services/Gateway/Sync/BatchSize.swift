@@ -11,5 +11,7 @@ package struct BatchSize: Sendable {
     package func count(of left: Int) -> Int { min(left, limit) }
 
     /// Adjusts the batch size after an answer with `count` of the `asked` objects.
-    package mutating func came(_ count: Int, of asked: Int) { limit = max(1, count < asked || asked == limit ? 2 * count : limit) }
+    package mutating func adjust(received count: Int, requested asked: Int) {
+        limit = max(1, count < asked || asked == limit ? 2 * count : limit)
+    }
 }

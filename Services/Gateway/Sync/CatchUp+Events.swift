@@ -48,9 +48,9 @@ extension CatchUp {
         case read([ConversationID: Position], userAfter: Position?, limit: Int)
         /// Looks up conversations. Answered by ``Event/lookedUp(_:)``.
         case lookUp(ViewLookups.Request)
-        /// Sends these items as the channel accepts them, stamped no later than `owedSince`. Answered by
+        /// Sends these items as the channel accepts them, stamped no later than `deferredSince`. Answered by
         /// ``Event/sent``.
-        case send([ReplayItem], owedSince: Timestamp?)
+        case send([ReplayItem], deferredSince: Timestamp?)
         /// Reports the end positions of the reading to the fan-out and requests its positions. Answered by
         /// ``Event/compared(_:user:)``.
         case compare([(id: ConversationID, position: Position)], user: Position?)

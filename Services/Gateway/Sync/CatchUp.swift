@@ -19,7 +19,7 @@ package struct CatchUp: Sendable {
     private enum State {
         /// Subscribing to the user's own channel, which announces conversations that the user is added to after the
         /// baseline has been read.
-        case hearingUser
+        case subscribingUser
         case asking(isRepeated: Bool)
         /// Subscribing to the plan's initial conversations, or to those that the user was added to since.
         case joining([ConversationID], isFirst: Bool)
@@ -51,15 +51,15 @@ package struct CatchUp: Sendable {
     package static let maximumReads = 10_000
     /// The number of look-ups of conversations that were just on the user's list and are not visible, after which such
     /// a conversation is given up.
-    static let maximumVainLooks = 100
+    static let maximumFailedLookUps = 100
     /// The maximum number of consecutive reads without entries while the fan-out reports changes. Beyond it, the
     /// fan-out is notified.
-    static let maximumVainReads = 3
+    static let maximumEmptyReads = 3
 
     private let reason: Reason
     private let user: UserID
     private let width: Int
-    private var state = State.hearingUser
+    private var state = State.subscribingUser
     private var plan: ReplayPlan
     /// The plan to resume from if a service call fails: everything before it has been sent, and nothing after it.
     private var checkpoint: ReplayPlan
@@ -83,8 +83,8 @@ package struct CatchUp: Sendable {
     /// Counters of steps and unsuccessful attempts.
     private struct Patience {
         var steps = 0
-        var vainLooks = 0
-        var vainReads = 0
+        var failedLookUps = 0
+        var emptyReads = 0
     }
 
     /// - Parameters:
@@ -103,7 +103,7 @@ package struct CatchUp: Sendable {
 
     package mutating func begin() -> [Effect] {
         if case .joined = reason { return [join(plan.members, isFirst: true)] }
-        state = .hearingUser
+        state = .subscribingUser
         return [.listen([])]
     }
 
@@ -112,13 +112,13 @@ package struct CatchUp: Sendable {
         case (.ended, _): return []
         case (.lookingUp(let id), .failed(let failure)): return lookUpFailed(failure, of: id)
         case (_, .failed(let failure)): return failed(failure)
-        case (.hearingUser, .listening): return [ask(isRepeated: false)]
-        case (.asking(let isRepeated), .baseline(let baseline, let took)): return baselineCame(baseline, took: took, isRepeated: isRepeated)
+        case (.subscribingUser, .listening): return [ask(isRepeated: false)]
+        case (.asking(let isRepeated), .baseline(let baseline, let took)): return handleBaseline(baseline, took: took, isRepeated: isRepeated)
         case (.joining(_, isFirst: true), .listening): return nextStep()
         case (.joining(let new, isFirst: false), .listening):
-            plan.owe(new)
+            plan.scheduleRead(of: new)
             return stepEnded()
-        case (.reading, .page(let page)): return pageCame(page)
+        case (.reading, .page(let page)): return handlePage(page)
         case (.makingRoom, .sent):
             keepCheckpoint()
             return workOn()
@@ -148,7 +148,7 @@ package struct CatchUp: Sendable {
 
     /// Handles the baseline. The requested age counts from the moment of the database's read. If the answer took long,
     /// that moment may be late, so the baseline is requested again with a margin.
-    private mutating func baselineCame(_ baseline: Baseline, took: Duration, isRepeated: Bool) -> [Effect] {
+    private mutating func handleBaseline(_ baseline: Baseline, took: Duration, isRepeated: Bool) -> [Effect] {
         if case .opened = reason, !isRepeated, took > CatchUpTiming.promptBaseline { return [ask(isRepeated: true)] }
         plan = ReplayPlan(baseline, width: width)
         outcome = Outcome(isComplete: baseline.isComplete, epoch: baseline.epoch, asOf: baseline.asOf)
@@ -196,7 +196,7 @@ package struct CatchUp: Sendable {
     /// resumes from the checkpoint.
     private mutating func failed(_ failure: Failure) -> [Effect] {
         switch state {
-        case .hearingUser, .asking, .ended: return end(.failed(failure))
+        case .subscribingUser, .asking, .ended: return end(.failed(failure))
         default: break
         }
         if reason.isReplay { return end(.failed(failure)) }
@@ -213,9 +213,9 @@ package struct CatchUp: Sendable {
 
     // MARK: Pages
 
-    private mutating func pageCame(_ page: LogPage) -> [Effect] {
+    private mutating func handlePage(_ page: LogPage) -> [Effect] {
         plan.releaseWhatIsNamed(in: page)
-        let page = plan.holdBack(from: plan.due(page), for: user)
+        let page = plan.deferConversations(from: plan.due(page), for: user)
         step = StepInHand(page: page, pieces: page.entries.map { .entry($0) }[...])
         step.views = ViewLookups(of: step.pieces.compactMap { needed(for: $0) })
         return workOn()
@@ -247,14 +247,14 @@ package struct CatchUp: Sendable {
     private mutating func send() -> Effect {
         let items = step.items
         step.items = []
-        return .send(items, owedSince: owedSince)
+        return .send(items, deferredSince: deferredSince)
     }
 
     /// The latest time that packets may show while conversations are deferred. A replay from the client's time repeats
     /// the margin before it, so packets need not show earlier times.
-    private var owedSince: Timestamp? {
-        guard case .replay(let since) = reason else { return plan.heldSince }
-        return plan.heldSince.map { max($0, since.advanced(by: CatchUpTiming.replayMargin)) }
+    private var deferredSince: Timestamp? {
+        guard case .replay(let since) = reason else { return plan.deferredSince }
+        return plan.deferredSince.map { max($0, since.advanced(by: CatchUpTiming.replayMargin)) }
     }
 
     private mutating func piecesEnded() -> [Effect] {
@@ -263,8 +263,8 @@ package struct CatchUp: Sendable {
         plan.finish(page)
         // The fan-out received changes that the log does not contain. The history may have changed, unless the next
         // reads find them.
-        patience.vainReads = page.reachesHeads && page.entries.isEmpty ? patience.vainReads + 1 : 0
-        guard patience.vainReads > Self.maximumVainReads else { return stepEnded() }
+        patience.emptyReads = page.reachesHeads && page.entries.isEmpty ? patience.emptyReads + 1 : 0
+        guard patience.emptyReads > Self.maximumEmptyReads else { return stepEnded() }
         state = .resting(isInDoubt: true)
         return [.scheduleEpochCheck, .rest(.inDoubt)]
     }
@@ -277,8 +277,8 @@ package struct CatchUp: Sendable {
         case .ask(let request):
             state = .lookingUp(id)
             return .lookUp(request)
-        case .known(let look):
-            conclude(piece, with: look)
+        case .known(let result):
+            conclude(piece, with: result)
             return nil
         }
     }
@@ -323,7 +323,7 @@ package struct CatchUp: Sendable {
         case .entry(.change(let change)):
             switch plan.decide(on: change, for: user) {
             case .nothing: break
-            case .change: step.items.append(.change(plan.told(change)))
+            case .change: step.items.append(.change(plan.visiblePart(of: change)))
             case .lookUp: return change.conversationID
             }
             plan.advance(change.conversationID, to: change.position)
@@ -349,21 +349,21 @@ package struct CatchUp: Sendable {
         }
     }
 
-    private mutating func conclude(_ piece: Piece, with look: ViewLookups.Look) {
+    private mutating func conclude(_ piece: Piece, with result: ViewLookups.LookUpResult) {
         switch piece {
         case .entry(.skipped): break
-        case .entry(.userChange(let change)): showAgain(look, after: change)
-        case .entry(.change(let change)): show(look, because: change)
+        case .entry(.userChange(let change)): showAgain(result, after: change)
+        case .entry(.change(let change)): show(result, because: change)
         case .show(let id):
-            switch look {
+            switch result {
             case .view(let view):
                 step.items.append(.conversationNow(view, at: plan.position(of: id)))
                 plan.shown(view)
-                plan.owe([id])
+                plan.scheduleRead(of: [id])
             case .unseen:
                 // The conversation has just changed. Its log contains the change.
-                patience.vainLooks += 1
-                if patience.vainLooks < Self.maximumVainLooks { plan.owe([id]) } else { plan.hidden(id) }
+                patience.failedLookUps += 1
+                if patience.failedLookUps < Self.maximumFailedLookUps { plan.scheduleRead(of: [id]) } else { plan.hidden(id) }
             case .unshowable: plan.setAside(id)
             }
         }
@@ -371,8 +371,8 @@ package struct CatchUp: Sendable {
 
     /// Sends a conversation that is new to the client in its current state. Changes contained in that state are not
     /// sent again.
-    private mutating func show(_ look: ViewLookups.Look, because change: Change) {
-        switch look {
+    private mutating func show(_ result: ViewLookups.LookUpResult, because change: Change) {
+        switch result {
         case .view(let view):
             plan.shown(view)
             step.items.append(.conversation(view, change))
@@ -380,14 +380,14 @@ package struct CatchUp: Sendable {
         case .unseen: break
         case .unshowable: plan.setAside(change.conversationID)
         }
-        if plan.tells(afterLookUp: change, by: user) { step.items.append(.change(plan.told(change))) }
+        if plan.shouldSend(afterLookUp: change, by: user) { step.items.append(.change(plan.visiblePart(of: change))) }
         plan.advance(change.conversationID, to: change.position)
     }
 
     /// Sends a conversation in its current state if it has come back after the user deleted it from their devices. The
     /// client keeps the conversation and removes its messages, but other changes before the deletion are not sent.
-    private mutating func showAgain(_ look: ViewLookups.Look, after change: UserChange) {
-        guard case .view(let view) = look else { return }
+    private mutating func showAgain(_ result: ViewLookups.LookUpResult, after change: UserChange) {
+        guard case .view(let view) = result else { return }
         plan.shown(view)
         let shown = UserChange(
             appID: change.appID, user: change.user, position: change.position, createdAt: change.createdAt, content: .conversationShown(view))

@@ -94,7 +94,7 @@ package struct CatchUpSchedule: Sendable {
     /// The reason for the current catch-up; nil if none is running.
     private var running: CatchUp.Reason?
     /// True if a retry of conversations that could not be sent is scheduled.
-    package private(set) var willLookAgain = false
+    package private(set) var isRetryScheduled = false
 
     package init(_ session: Session, since: NIODeadline, width: Int = ReplayPlan.width) {
         self.session = session
@@ -162,7 +162,7 @@ package struct CatchUpSchedule: Sendable {
     package mutating func closed() {
         phase = .closed
         running = nil
-        willLookAgain = false
+        isRetryScheduled = false
     }
 
     // MARK: Conversations that the user is added to
@@ -197,10 +197,10 @@ package struct CatchUpSchedule: Sendable {
         // Changes of these conversations are pending since they became known, possibly long before the other catch-up
         // ended.
         let shown = lastShown(at: moment)
-        let owedSince = min(membership.waitingSince ?? shown, shown)
+        let pendingSince = min(membership.waitingSince ?? shown, shown)
         let ready = membership.takeReady(isIn: isIn)
         guard !ready.isEmpty else { return [] }
-        return [.limit(.pending(since: owedSince))] + begin(.joined(ready), at: moment)
+        return [.limit(.pending(since: pendingSince))] + begin(.joined(ready), at: moment)
     }
 
     // MARK: Sequence of catch-ups
@@ -259,15 +259,15 @@ package struct CatchUpSchedule: Sendable {
         let new = membership.setAside(conversations)
         var actions: [Action] = []
         if let example = new.first { actions.append(.leftOut(new.count, example: example)) }
-        guard !willLookAgain else { return actions }
-        willLookAgain = true
-        let pause = min(CatchUpTiming.longestLook, CatchUpTiming.firstLook * (1 << min(membership.retryCount, 16)))
+        guard !isRetryScheduled else { return actions }
+        isRetryScheduled = true
+        let pause = min(CatchUpTiming.longestRetryPause, CatchUpTiming.firstRetryPause * (1 << min(membership.retryCount, 16)))
         return actions + [.retryLater(after: pause)]
     }
 
     /// Retries the conversations that could not be sent.
     package mutating func retrySetAside(at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
-        willLookAgain = false
+        isRetryScheduled = false
         return join(membership.takeSetAside(), at: moment, isIn: isIn)
     }
 

@@ -15,13 +15,13 @@ package enum CatchUpTiming {
     /// clients is 20 s. After eight attempts they keep the socket idle, and only its closing makes them start again.
     package static let replayPatience = TimeAmount.seconds(30)
     /// The first pause before a conversation that could not be sent is retried. Each further pause is twice as long, up
-    /// to ``longestLook``.
-    package static let firstLook = TimeAmount.seconds(5)
-    package static let longestLook = TimeAmount.seconds(300)
+    /// to ``longestRetryPause``.
+    package static let firstRetryPause = TimeAmount.seconds(5)
+    package static let longestRetryPause = TimeAmount.seconds(300)
     /// The pause before a failed service call is repeated, in milliseconds.
     package static let servicePause: ClosedRange<Int64> = 500...1000
     /// The pause after reads without entries while the fan-out reports changes.
-    package static let vainPause = TimeAmount.milliseconds(250)
+    package static let emptyReadPause = TimeAmount.milliseconds(250)
     /// The usual upper bound of the time until a baseline is answered.
     static let promptBaseline = Duration.seconds(1)
     static let longestBaseline = Duration.seconds(10)

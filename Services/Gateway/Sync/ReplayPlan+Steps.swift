@@ -8,7 +8,7 @@ extension ReplayPlan {
         /// Reads a page of these logs after these positions. The driver takes the ``due(_:)`` entries, sends according
         /// to ``decide(on:for:)``, then calls ``finish(_:)``.
         case read([ConversationID: Position], userAfter: Position?)
-        /// Subscribes to more conversations; then ``owe(_:)`` schedules them.
+        /// Subscribes to more conversations; then ``scheduleRead(of:)`` schedules them.
         case join([ConversationID])
         /// Looks up conversations that no entry of the log shows.
         case show([ConversationID])
@@ -22,7 +22,7 @@ extension ReplayPlan {
     mutating func nextStep(joined: [ConversationID]) -> Step {
         guard isEverythingRead else {
             admitWaiting()
-            return .read(owedCursors, userAfter: userPosition)
+            return .read(pendingCursors, userAfter: userPosition)
         }
         // The user was added again to conversations that they had left at the beginning of the catch-up.
         let new = members.filter { !joined.contains($0) }
@@ -32,8 +32,8 @@ extension ReplayPlan {
         // A conversation that the fan-out did not follow may have changed between the baseline and the subscription.
         let unverified = takeUnverified()
         if !unverified.isEmpty {
-            owe(unverified)
-            return .read(owedCursors, userAfter: userPosition)
+            scheduleRead(of: unverified)
+            return .read(pendingCursors, userAfter: userPosition)
         }
         return .compare(memberPositions, user: userPosition)
     }
@@ -41,16 +41,16 @@ extension ReplayPlan {
     // MARK: Effect of a change on the client
 
     /// The data to send for a change.
-    enum Telling {
+    enum Decision {
         case nothing
         case change
         /// The conversation in full. The catch-up looks it up; if it is visible, the catch-up sends it and calls
-        /// ``shown(_:)``. Then it calls ``tells(afterLookUp:by:)``.
+        /// ``shown(_:)``. Then it calls ``shouldSend(afterLookUp:by:)``.
         case lookUp
     }
 
     /// Decides what the client is sent for a change that was read.
-    mutating func decide(on change: Change, for user: UserID) -> Telling {
+    mutating func decide(on change: Change, for user: UserID) -> Decision {
         let id = change.conversationID
         if let begin, change.createdAt < begin { return .nothing }
         if isSetAside(id) {
@@ -61,7 +61,7 @@ extension ReplayPlan {
             return .change
         }
         if change.introduces(user) {
-            if isContained(change) { return !needsShowing(id) && tellsWhoCame(change) ? .change : .nothing }
+            if isContained(change) { return !needsShowing(id) && sendsAddedUsers(change) ? .change : .nothing }
             mustBeShown(id)
             return .lookUp
         }
@@ -71,10 +71,10 @@ extension ReplayPlan {
             returns(id)
         }
         if needsShowing(id) { return .lookUp }
-        return tells(change, by: user) ? .change : .nothing
+        return shouldSend(change, by: user) ? .change : .nothing
     }
 
-    /// True if ``decide(on:for:)`` would return ``Telling/lookUp``, according to the current state.
+    /// True if ``decide(on:for:)`` would return ``Decision/lookUp``, according to the current state.
     func needsLookUp(_ change: Change, by user: UserID) -> Bool {
         let id = change.conversationID
         if let begin, change.createdAt < begin { return false }
@@ -89,9 +89,9 @@ extension ReplayPlan {
 
     /// Handles a change after its conversation was looked up, and sent if it could be.
     /// - Returns: true if the change itself is sent as well.
-    mutating func tells(afterLookUp change: Change, by user: UserID) -> Bool {
+    mutating func shouldSend(afterLookUp change: Change, by user: UserID) -> Bool {
         if change.introduces(user) { return false }
-        guard needsShowing(change.conversationID) else { return tells(change, by: user) }
+        guard needsShowing(change.conversationID) else { return shouldSend(change, by: user) }
         // The conversation is not visible to the user at present; the reason is further on in this log or in the user's
         // own.
         // The end of the user's participation is sent even so: the client may know the conversation from the answer to
@@ -101,12 +101,12 @@ extension ReplayPlan {
         return true
     }
 
-    private mutating func tells(_ change: Change, by user: UserID) -> Bool {
+    private mutating func shouldSend(_ change: Change, by user: UserID) -> Bool {
         let id = change.conversationID
         switch change.content {
         case .conversationCreated: break
         case .participantsChanged(_, let removed, _, _):
-            if isContained(change) { return tellsWhoCame(change) }
+            if isContained(change) { return sendsAddedUsers(change) }
             if removed.contains(user) { left(id) }
         case .metadataChanged:
             if isContained(change) { return false }
@@ -121,7 +121,7 @@ extension ReplayPlan {
     }
 
     /// True if a change is sent although the client's view contains it: it added users, possibly the socket's own user.
-    private func tellsWhoCame(_ change: Change) -> Bool {
+    private func sendsAddedUsers(_ change: Change) -> Bool {
         if case .participantsChanged(let added, _, _, _) = change.content { !added.isEmpty } else { false }
     }
 }

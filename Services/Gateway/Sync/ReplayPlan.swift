@@ -26,7 +26,7 @@ package struct ReplayPlan: Sendable {
             /// logs, or the conversation is deferred.
             var isWaiting = false
             /// True if the conversation has been deferred once. It is not deferred a second time.
-            var wasHeldBack = false
+            var wasDeferred = false
             /// True if the log has not been read since the channel was subscribed.
             var isUnverified: Bool
             var fanOutLast = Position.zero
@@ -53,7 +53,7 @@ package struct ReplayPlan: Sendable {
         var numbers: UserNumbers
         var messageCount: Int64
         /// True if a summary of the counts is pending for the end of the catch-up.
-        var owesSummary = false
+        var isSummaryPending = false
         /// True if the conversation was on the user's list when it was last read.
         var isListed = true
         /// True if the user is a participant, so that the socket is to be attached.
@@ -66,7 +66,7 @@ package struct ReplayPlan: Sendable {
     /// The position in the user's own log. Nil if the catch-up does not read that log, or no longer.
     private(set) var userPosition: Position?
     /// True if the user's own log has more entries to send.
-    var userOwed = false
+    var isUserLogPending = false
     private(set) var userFanOutLast = Position.zero
 
     private var touchedByUser: Set<ConversationID> = []
@@ -85,14 +85,14 @@ package struct ReplayPlan: Sendable {
 
     /// Deferred conversations, with the time of their first unsent change. They must be sent in full and are sent after
     /// the others; their logs are not read meanwhile.
-    private var held: [ConversationID: Timestamp] = [:]
+    private var deferred: [ConversationID: Timestamp] = [:]
     /// The time of the earliest deferred change, which limits the times on packets. Nil if nothing is deferred.
-    private(set) var heldSince: Timestamp?
+    private(set) var deferredSince: Timestamp?
     /// The number of reads so far while a conversation was deferred.
-    private var heldReads = 0
+    private var deferredReads = 0
     /// The maximum number of reads while a conversation is deferred. It is small because a client that is disconnected
     /// meanwhile receives these pages again.
-    static let maximumHeldReads = 64
+    static let maximumDeferredReads = 64
 
     init() { width = Self.width }
 
@@ -114,16 +114,16 @@ package struct ReplayPlan: Sendable {
     init(_ baseline: Baseline, width: Int = ReplayPlan.width) {
         self.width = width
         for entry in baseline.entries {
-            let isOwed = entry.after < entry.position
+            let isPending = entry.after < entry.position
             conversations[entry.id] = ConversationProgress(
-                reading: .init(position: entry.after, isUnverified: !isOwed), numbers: entry.numbers,
+                reading: .init(position: entry.after, isUnverified: !isPending), numbers: entry.numbers,
                 messageCount: entry.messageCount,
                 isMember: entry.isParticipant)
-            guard isOwed else { continue }
+            guard isPending else { continue }
             reading.insert(entry.id)
             if let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
         }
-        holdBackCreated(baseline)
+        deferCreated(baseline)
         if waiting.count > width {
             waiting.sort { $0.startsAt > $1.startsAt }
             for (id, _) in waiting { setWaiting(id) }
@@ -131,7 +131,7 @@ package struct ReplayPlan: Sendable {
             waiting = []
         }
         userPosition = baseline.userAfter
-        userOwed = baseline.userAfter < baseline.userPosition
+        isUserLogPending = baseline.userAfter < baseline.userPosition
     }
 
     // MARK: Logs to read
@@ -142,9 +142,9 @@ package struct ReplayPlan: Sendable {
     }
 
     var members: [ConversationID] { ids { $0.isMember && !$0.isAttached } }
-    var isEverythingRead: Bool { !userOwed && reading.isEmpty && waiting.isEmpty && held.isEmpty }
+    var isEverythingRead: Bool { !isUserLogPending && reading.isEmpty && waiting.isEmpty && deferred.isEmpty }
     /// The logs to read now, with the positions to read after. Waiting logs hold nothing earlier.
-    var owedCursors: [ConversationID: Position] { reading.reduce(into: [:]) { $0[$1] = position(of: $1) } }
+    var pendingCursors: [ConversationID: Position] { reading.reduce(into: [:]) { $0[$1] = position(of: $1) } }
     var memberPositions: [(id: ConversationID, position: Position)] {
         ids(where: \.isAttachable).map { ($0, position(of: $0)) }
     }
@@ -158,7 +158,7 @@ package struct ReplayPlan: Sendable {
 
     /// Starts reading the waiting logs whose time has come.
     mutating func admitWaiting() {
-        countHeldRead()
+        countDeferredRead()
         guard !waiting.isEmpty else { return }
         // Admit some logs on each call: the logs that are being read may hold nothing before the next waiting one
         // begins.
@@ -191,56 +191,56 @@ package struct ReplayPlan: Sendable {
     // MARK: Deferred conversations
 
     /// Defers the conversations that were created since the requested time, if there are others to send before them.
-    private mutating func holdBackCreated(_ baseline: Baseline) {
-        let owed = baseline.entries.filter { $0.after < $0.position }
-        guard owed.contains(where: { $0.after > .zero }) else { return }
-        for entry in owed where entry.after == .zero {
+    private mutating func deferCreated(_ baseline: Baseline) {
+        let pending = baseline.entries.filter { $0.after < $0.position }
+        guard pending.contains(where: { $0.after > .zero }) else { return }
+        for entry in pending where entry.after == .zero {
             guard let oldestAt = entry.oldestAt else { continue }
-            holdBack(entry.id, since: oldestAt)
+            deferConversation(entry.id, since: oldestAt)
         }
-        waiting.removeAll { [held] in held[$0.id] != nil }
+        waiting.removeAll { [deferred] in deferred[$0.id] != nil }
     }
 
-    func isHeldBack(_ id: ConversationID) -> Bool { held[id] != nil }
+    func isDeferred(_ id: ConversationID) -> Bool { deferred[id] != nil }
 
     /// A Boolean value that indicates whether the conversation may be deferred. A catch-up that joins conversations has
     /// nothing else to send.
-    func canHoldBack(_ id: ConversationID) -> Bool {
-        guard begin == nil, heldReads < Self.maximumHeldReads, let progress = conversations[id] else { return false }
-        return !progress.reading.wasHeldBack
+    func canDefer(_ id: ConversationID) -> Bool {
+        guard begin == nil, deferredReads < Self.maximumDeferredReads, let progress = conversations[id] else { return false }
+        return !progress.reading.wasDeferred
     }
 
     /// Stops reading the conversation's log until the others have been sent.
     /// - Parameter time: the time of the first deferred change.
-    mutating func holdBack(_ id: ConversationID, since time: Timestamp) {
+    mutating func deferConversation(_ id: ConversationID, since time: Timestamp) {
         setWaiting(id)
-        conversations[id]?.reading.wasHeldBack = true
-        held[id] = time
-        heldSince = min(heldSince ?? time, time)
+        conversations[id]?.reading.wasDeferred = true
+        deferred[id] = time
+        deferredSince = min(deferredSince ?? time, time)
     }
 
     func isReading(besides ids: some Sequence<ConversationID>) -> Bool { !reading.subtracting(ids).isEmpty }
 
     /// Releases all deferred conversations. From then on, changes are sent in the order of time.
-    mutating func releaseHeldBack() {
-        guard !held.isEmpty else { return }
-        waiting += held.map { ($0.key, $0.value) }
+    mutating func releaseDeferred() {
+        guard !deferred.isEmpty else { return }
+        waiting += deferred.map { ($0.key, $0.value) }
         waiting.sort { $0.startsAt > $1.startsAt }
-        held = [:]
-        heldSince = nil
+        deferred = [:]
+        deferredSince = nil
     }
 
     /// Counts a read. Releases deferred conversations when no other conversation has anything left to send, or after
-    /// ``maximumHeldReads``.
-    private mutating func countHeldRead() {
-        guard !held.isEmpty else { return }
-        heldReads += 1
-        if reading.isEmpty && waiting.isEmpty || heldReads > Self.maximumHeldReads { releaseHeldBack() }
+    /// ``maximumDeferredReads``.
+    private mutating func countDeferredRead() {
+        guard !deferred.isEmpty else { return }
+        deferredReads += 1
+        if reading.isEmpty && waiting.isEmpty || deferredReads > Self.maximumDeferredReads { releaseDeferred() }
     }
 
     // MARK: Scheduling reads
 
-    mutating func owe(_ ids: some Sequence<ConversationID>) {
+    mutating func scheduleRead(of ids: some Sequence<ConversationID>) {
         // A waiting log is already scheduled.
         for id in ids where conversations[id]?.reading.isWaiting == false { reading.insert(id) }
     }
@@ -249,13 +249,13 @@ package struct ReplayPlan: Sendable {
     /// read again.
     mutating func fanOutIsAt(_ last: Position, in id: ConversationID) {
         conversations[id]?.reading.fanOutLast = last
-        if position(of: id) < last { owe([id]) }
+        if position(of: id) < last { scheduleRead(of: [id]) }
     }
 
     /// Records the fan-out's position in the user's own log. If that log has not been read that far, it is read again.
     mutating func userFanOutIsAt(_ last: Position) {
         userFanOutLast = last
-        if let position = userPosition, last > position { userOwed = true }
+        if let position = userPosition, last > position { isUserLogPending = true }
     }
 
     // MARK: Read positions and shown state
@@ -271,7 +271,7 @@ package struct ReplayPlan: Sendable {
     /// again, unless the same page contains them.
     mutating func concerns(_ id: ConversationID) {
         touchedByUser.insert(id)
-        conversations[id]?.owesSummary = true
+        conversations[id]?.isSummaryPending = true
     }
 
     /// Records the current counts of a conversation that the user has left, from an entry of the user's own log. Counts
@@ -290,7 +290,7 @@ package struct ReplayPlan: Sendable {
     mutating func advanceUser(to position: Position) { userPosition = max(userPosition ?? .zero, position) }
 
     mutating func finish(_ page: LogPage) {
-        if page.reachesHeads { userOwed = false }
+        if page.reachesHeads { isUserLogPending = false }
         for id in reading {
             guard let progress = conversations[id] else { continue }
             if let numbers = page.numbers[id] {
@@ -309,7 +309,7 @@ package struct ReplayPlan: Sendable {
                 concludeReading(of: id, with: page.numbers[id])
             }
         }
-        owe(touchedByUser.filter { page.numbers[$0] == nil && conversations[$0]?.isMember == true })
+        scheduleRead(of: touchedByUser.filter { page.numbers[$0] == nil && conversations[$0]?.isMember == true })
         touchedByUser = []
     }
 
@@ -368,7 +368,7 @@ package struct ReplayPlan: Sendable {
     /// - Users who have left since are removed again in the same change, for clients that apply the packet to what they
     ///   have.
     /// - A user who has left is sent an object without participants, so this applies to all added users.
-    func told(_ change: Change) -> Change {
+    func visiblePart(of change: Change) -> Change {
         guard isContained(change), !needsShowing(change.conversationID),
             case .participantsChanged(let added, _, _, let conversation) = change.content
         else { return change }
@@ -402,7 +402,7 @@ package struct ReplayPlan: Sendable {
         conversations[id]?.showing.isGone = false
     }
 
-    mutating func countsChanged(in id: ConversationID) { conversations[id]?.owesSummary = true }
+    mutating func countsChanged(in id: ConversationID) { conversations[id]?.isSummaryPending = true }
 
     // MARK: Attaching and summaries
 
@@ -427,7 +427,7 @@ package struct ReplayPlan: Sendable {
     }
 
     var summaries: [ConversationID: Summary] {
-        conversations.filter { $0.value.owesSummary && !$0.value.isAttached && $0.value.isListed }
+        conversations.filter { $0.value.isSummaryPending && !$0.value.isAttached && $0.value.isListed }
             .reduce(into: [:]) { summaries, item in
                 let (id, progress) = item
                 summaries[id] = Summary(
@@ -439,25 +439,25 @@ package struct ReplayPlan: Sendable {
     /// Records that nothing could be attached because the user's own log has moved on. That log is read again. No
     /// summary has been sent yet, so all remain pending, including those of conversations that the user has left.
     mutating func userRefused() {
-        userOwed = true
-        owe(conversations.filter { $0.value.isAttachable }.map(\.key))
+        isUserLogPending = true
+        scheduleRead(of: conversations.filter { $0.value.isAttachable }.map(\.key))
     }
 
     /// Records that the fan-out sends the user's own log from now on.
     mutating func userAttached() {
         userPosition = nil
-        userOwed = false
+        isUserLogPending = false
     }
 
     /// Records that all conversations were attached, except the `refused` ones. Those have moved on and are read again.
     mutating func attached(except refused: [ConversationID]) {
         for id in conversations.keys {
             if conversations[id]?.isAttachable == true { conversations[id]?.isAttached = true }
-            if conversations[id]?.isMember == false { conversations[id]?.owesSummary = false }
+            if conversations[id]?.isMember == false { conversations[id]?.isSummaryPending = false }
         }
         for id in refused {
             conversations[id]?.isAttached = false
         }
-        owe(refused)
+        scheduleRead(of: refused)
     }
 }

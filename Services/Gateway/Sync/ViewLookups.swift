@@ -22,7 +22,7 @@ package struct ViewLookups: Sendable {
         case alone(ConversationView)
     }
 
-    enum Look: Sendable {
+    enum LookUpResult: Sendable {
         case view(ConversationView)
         /// The conversation is not visible to the user.
         case unseen
@@ -31,7 +31,7 @@ package struct ViewLookups: Sendable {
     }
 
     enum Next: Sendable {
-        case known(Look)
+        case known(LookUpResult)
         case ask(Request)
     }
 
@@ -40,7 +40,7 @@ package struct ViewLookups: Sendable {
     /// The conversations that were found and still lack their trees.
     private var bare: [ConversationView] = []
     /// The results of look-ups. A view is used once; a missing view stays missing for the lifetime of this value.
-    private var looks: [ConversationID: Look] = [:]
+    private var results: [ConversationID: LookUpResult] = [:]
     private var size = BatchSize()
     private var asked = Request.bare([])
     /// The maximum number of conversations in one request.
@@ -53,17 +53,17 @@ package struct ViewLookups: Sendable {
     }
 
     /// True if ``next(for:)`` needs no service call.
-    func has(_ id: ConversationID) -> Bool { looks[id] != nil }
+    func has(_ id: ConversationID) -> Bool { results[id] != nil }
 
     /// Returns the conversation as visible to the user at some time after this value was made, or else the request to
     /// send first.
     mutating func next(for id: ConversationID) -> Next {
-        if let look = looks[id] {
-            if case .view = look { looks[id] = nil }
-            return .known(look)
+        if let result = results[id] {
+            if case .view = result { results[id] = nil }
+            return .known(result)
         }
         // Discard unused views. Should one be needed after all, it is requested again.
-        looks = looks.filter { if case .view = $0.value { false } else { true } }
+        results = results.filter { if case .view = $0.value { false } else { true } }
         if let index = wanted.firstIndex(of: id) {
             wanted.removeFirst(index)
             asked = .bare(Array(wanted.prefix(Self.width)))
@@ -80,15 +80,15 @@ package struct ViewLookups: Sendable {
         switch (asked, answer) {
         case (.bare(let ids), .bare(let views, let covered)):
             let seen = Set(views.map(\.conversation.id))
-            for id in ids.prefix(covered) where !seen.contains(id) { looks[id] = .unseen }
+            for id in ids.prefix(covered) where !seen.contains(id) { results[id] = .unseen }
             // Remove at least the conversation that is needed now. If it was not covered, it is requested alone.
             wanted.removeFirst(min(wanted.count, max(1, covered)))
             bare = views
         case (.trees(let all), .trees(let views)) where !views.isEmpty && views.count <= bare.count:
-            size.came(views.count, of: all.count)
+            size.adjust(received: views.count, requested: all.count)
             bare.removeFirst(views.count)
-            for view in views { looks[view.conversation.id] = .view(view) }
-        case (.alone(let id), .alone(let view)): looks[id] = .view(view)
+            for view in views { results[view.conversation.id] = .view(view) }
+        case (.alone(let id), .alone(let view)): results[id] = .view(view)
         default: throw .unavailable
         }
     }
@@ -100,10 +100,10 @@ package struct ViewLookups: Sendable {
         case (.trees, .internalServerError):
             // An answer holds at least the first conversation, so that is the one that cannot be sent.
             guard let first = bare.first else { throw failure }
-            looks[first.conversation.id] = .unshowable
+            results[first.conversation.id] = .unshowable
             bare.removeFirst()
-        case (.alone(let id), .notFound), (.alone(let id), .accessDenied): looks[id] = .unseen
-        case (.alone(let id), .internalServerError): looks[id] = .unshowable
+        case (.alone(let id), .notFound), (.alone(let id), .accessDenied): results[id] = .unseen
+        case (.alone(let id), .internalServerError): results[id] = .unshowable
         default: throw failure
         }
     }

@@ -62,9 +62,9 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             if sabotage != .wallClock { socket.schedule.learn(databaseTime: time, at: home.loop.now) }
         case .read(let cursors, let userAfter, _): read(cursors, userAfter: userAfter)
         case .lookUp(let request): lookUp(request)
-        case .send(let items, let owedSince):
-            if owedSince != nil { world.counts["sent ahead of what is held back", default: 0] += 1 }
-            send(items, owedSince: owedSince)
+        case .send(let items, let deferredSince):
+            if deferredSince != nil { world.counts["sent ahead of what is held back", default: 0] += 1 }
+            send(items, deferredSince: deferredSince)
         case .compare(let positions, let user): compare(positions, user: user)
         case .attach(let attachment):
             whileCurrent("catch-up attaches on registry") { [self] in handle(.attached(attachment.perform(on: socket))) }
@@ -73,7 +73,7 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             let pause = 1000 * world.simulation.span(CatchUpTiming.servicePause)
             world.simulation.after(pause, "catch-up waits") { [self] in handle(.rested) }
         case .rest(.inDoubt):
-            world.simulation.after(CatchUpTiming.vainPause.nanoseconds / 1000, "catch-up doubts") { [self] in handle(.rested) }
+            world.simulation.after(CatchUpTiming.emptyReadPause.nanoseconds / 1000, "catch-up doubts") { [self] in handle(.rested) }
         case .end(let end): self.end(end)
         }
     }
@@ -142,11 +142,11 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         world.call(from: gateway.services, what, body) { [self] answer in handle(answer.map { event($0) } ?? .failed(.unavailable)) }
     }
 
-    private func send(_ items: [ReplayItem], owedSince: Timestamp?, from start: Int = 0) {
+    private func send(_ items: [ReplayItem], deferredSince: Timestamp?, from start: Int = 0) {
         whileCurrent("catch-up sends on registry") { [self] in
-            let next = socket.sendReplay(items, from: start, owedSince: owedSince)
+            let next = socket.sendReplay(items, from: start, deferredSince: deferredSince)
             if sabotage == .unsentForgotten { return handle(.sent) }
-            if next < items.count { socket.drained { [self] in send(items, owedSince: owedSince, from: next) } } else { handle(.sent) }
+            if next < items.count { socket.drained { [self] in send(items, deferredSince: deferredSince, from: next) } } else { handle(.sent) }
         }
     }
 

@@ -108,12 +108,12 @@ extension SimulatedSocket {
     // MARK: Sending
 
     /// - Returns: the index of the first item that was not sent.
-    func sendReplay(_ items: [ReplayItem], from start: Int, owedSince: Timestamp?) -> Int {
+    func sendReplay(_ items: [ReplayItem], from start: Int, deferredSince: Timestamp?) -> Int {
         var index = start
         while index < items.count, isOpen, pipe.isWritable {
             let item = items[index]
             let time = item.createdAt ?? sequence.lastStamp
-            let limit = [membership.waitingSince, owedSince].compactMap(\.self).min()
+            let limit = [membership.waitingSince, deferredSince].compactMap(\.self).min()
             setFloor { $0.replayReached(time, limit: limit) }
             // A shell that forgets the floor shows the present.
             send(content(of: item), stamp: sabotage == .noFloor ? Timestamp(world.simulation.now) : time)

@@ -18,7 +18,7 @@ final class SimulatedSocket: @unchecked Sendable {
     let pipe: SimulatedPipe
     var schedule: CatchUpSchedule
     var phase: CatchUpSchedule.Phase { schedule.phase }
-    var isSettled: Bool { phase == .live && !schedule.isRunning && !schedule.willLookAgain && pipe.isEmpty }
+    var isSettled: Bool { phase == .live && !schedule.isRunning && !schedule.isRetryScheduled && pipe.isEmpty }
     var isOpen: Bool { schedule.isOpen }
     private(set) var isClosing = false
     var sequence = PacketSequence()

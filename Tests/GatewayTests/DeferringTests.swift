@@ -10,7 +10,7 @@ import Testing
 
 /// Catch-ups that tell the conversations that a client knows ahead of those that it has to be shown whole.
 @Suite(.timeLimit(.minutes(1)))
-struct HoldingBackTests {
+struct DeferringTests {
     private let known = ConversationID.random()
     private let new = ConversationID.random()
 
@@ -67,9 +67,9 @@ struct HoldingBackTests {
         if case .read(let cursors, _, _)? = effects.last { cursors } else { nil }
     }
 
-    private func sent(_ effects: [CatchUp.Effect]) -> (changes: [Change], owedSince: Timestamp?)? {
-        guard case .send(let items, let owedSince)? = effects.last else { return nil }
-        return (items.compactMap { if case .change(let change) = $0 { change } else { nil } }, owedSince)
+    private func sent(_ effects: [CatchUp.Effect]) -> (changes: [Change], deferredSince: Timestamp?)? {
+        guard case .send(let items, let deferredSince)? = effects.last else { return nil }
+        return (items.compactMap { if case .change(let change) = $0 { change } else { nil } }, deferredSince)
     }
 
     private func lookedUp(_ effects: [CatchUp.Effect]) -> [ConversationID]? {
@@ -86,14 +86,14 @@ struct HoldingBackTests {
         #expect(cursors(effects) == [known: Position(7)])
         effects = catchUp.handle(page([change(8, of: known, at: 20), change(9, of: known, at: 30)]))
         #expect(sent(effects)?.changes.map(\.position) == [Position(8), Position(9)])
-        #expect(sent(effects)?.owedSince == Fixture.time(5))
+        #expect(sent(effects)?.deferredSince == Fixture.time(5))
         effects = catchUp.handle(.sent)
         #expect(cursors(effects) == [new: .zero])
         effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil))]))
         #expect(lookedUp(effects) == [new])
         _ = catchUp.handle(.lookedUp(.bare([view(of: new, at: 1)], covered: 1)))
         effects = catchUp.handle(.lookedUp(.trees([view(of: new, at: 1)])))
-        guard case .send(let items, owedSince: nil)? = effects.last, items.count == 1, case .conversation? = items.first else {
+        guard case .send(let items, deferredSince: nil)? = effects.last, items.count == 1, case .conversation? = items.first else {
             Issue.record("the conversation is not shown")
             return
         }
@@ -105,7 +105,7 @@ struct HoldingBackTests {
         let entries = [entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 50)]
         var (catchUp, _) = replay(entries, since: 0)
         let effects = catchUp.handle(page([change(8, of: known, at: 50), change(9, of: known, at: 60)]))
-        #expect(sent(effects)?.owedSince == Fixture.time(0).advanced(by: CatchUpTiming.replayMargin))
+        #expect(sent(effects)?.deferredSince == Fixture.time(0).advanced(by: CatchUpTiming.replayMargin))
     }
 
     @Test("a conversation that the user was added to is held back from this change on, once, and the others go on")
@@ -121,7 +121,7 @@ struct HoldingBackTests {
                 change(9, of: known, at: 10),
             ]))
         #expect(sent(effects)?.changes.map(\.conversationID) == [other, known, known])
-        #expect(sent(effects)?.owedSince == Fixture.time(7))
+        #expect(sent(effects)?.deferredSince == Fixture.time(7))
         effects = catchUp.handle(.sent)
         #expect(cursors(effects) == [other: Position(6)])
         // Again something else comes behind it, as in a conversation that the fan-out has moved on in.
@@ -191,10 +191,10 @@ struct HoldingBackTests {
             reads += 1
             let position = 7 + Int64(reads)
             effects = catchUp.handle(page([change(position, of: known, at: 20 + position)], reachesHeads: false))
-            #expect(sent(effects)?.owedSince == Fixture.time(5))
+            #expect(sent(effects)?.deferredSince == Fixture.time(5))
             effects = catchUp.handle(.sent)
         }
-        #expect(reads == ReplayPlan.maximumHeldReads)
+        #expect(reads == ReplayPlan.maximumDeferredReads)
         #expect(cursors(effects)?[known] == Position(7 + Int64(reads)))
         // It is not held back again, though more of the other one is to come.
         effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil)), change(1000, of: known, at: 2000)]))
@@ -209,7 +209,7 @@ struct HoldingBackTests {
         let test = try await harness.socket(of: Fixture.ben, at: 4)
         let items: [ReplayItem] = [.change(Fixture.change(5)), .change(Fixture.change(6))]
         let held = try await harness.onLoop { _ in
-            _ = test.socket.sendReplay(items, from: 0, owedSince: Fixture.time(3))
+            _ = test.socket.sendReplay(items, from: 0, deferredSince: Fixture.time(3))
             return test.socket.outbox.sequence.floor
         }
         #expect(held == Fixture.time(3))

@@ -10,20 +10,20 @@ extension ReplayPlan {
     /// Releases all deferred conversations if the user's own log has an entry about one of them. The client must be
     /// sent that conversation before the entry.
     mutating func releaseWhatIsNamed(in page: LogPage) {
-        let isNamed = page.entries.contains { entry in entry.touched.map { isHeldBack($0) } ?? false }
-        if isNamed { releaseHeldBack() }
+        let isNamed = page.entries.contains { entry in entry.touched.map { isDeferred($0) } ?? false }
+        if isNamed { releaseDeferred() }
     }
 
     /// Returns the page without the entries of conversations that would have to be looked up, from the first such
     /// change on. These conversations are deferred, each at most once, provided that others are sent before them.
-    mutating func holdBack(from page: LogPage, for user: UserID) -> LogPage {
+    mutating func deferConversations(from page: LogPage, for user: UserID) -> LogPage {
         var behind: [ConversationID: Timestamp] = [:]
         var ahead: [LogPage.Entry] = []
         var hasOthers = false
         for entry in page.entries {
             if let id = entry.conversation, behind[id] != nil { continue }
             if case .change(let change) = entry {
-                if canHoldBack(change.conversationID), needsLookUp(change, by: user) {
+                if canDefer(change.conversationID), needsLookUp(change, by: user) {
                     behind[change.conversationID] = change.createdAt
                     continue
                 }
@@ -34,7 +34,7 @@ extension ReplayPlan {
             ahead.append(entry)
         }
         guard !behind.isEmpty, hasOthers || !page.reachesHeads && isReading(besides: behind.keys) else { return page }
-        for (id, time) in behind { holdBack(id, since: time) }
+        for (id, time) in behind { deferConversation(id, since: time) }
         return LogPage(entries: ahead, reachesHeads: page.reachesHeads, numbers: page.numbers)
     }
 }
