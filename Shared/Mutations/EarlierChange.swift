@@ -9,7 +9,7 @@ public struct EarlierChange: Sendable {
     /// What its writing function answered: `ok`, `none`, `created` or `found`.
     public let outcome: String
     /// Where it is told.
-    public let place: ChangePlace
+    public let place: LogPosition
     /// What it made, where the request does not say.
     public let object: UUID?
 
@@ -53,7 +53,7 @@ public struct EarlierChange: Sendable {
                 detail: .header("Strata-Mutation"))
         }
         outcome = try row[columns.outcome]
-        place = ChangePlace(
+        place = LogPosition(
             position: try row[optional: columns.position].map { Position($0) },
             userPosition: try row[optional: columns.userPosition].map { Position($0) })
         object = try row[optional: columns.object]

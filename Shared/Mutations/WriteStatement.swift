@@ -104,7 +104,7 @@ public struct Written: Sendable {
     /// At least one.
     public let rows: Rows
     /// Where the change is told, if it has a name; nil: the function's own columns say it, if it had an effect.
-    public let place: ChangePlace?
+    public let place: LogPosition?
 
     /// - Returns: nil if there is no row: under a name, the change was carried out before, or is being carried out.
     /// - Throws: what reading the columns throws.
@@ -116,7 +116,7 @@ public struct Written: Sendable {
             return
         }
         let columns = try rows.columns(PlaceColumns.self)
-        place = ChangePlace(
+        place = LogPosition(
             position: try first[optional: columns.position].map { Position($0) },
             userPosition: try first[optional: columns.userPosition].map { Position($0) })
     }

@@ -29,7 +29,7 @@ struct BlockHandler: CallHandler {
         return ProtoChangePlace(try await support.once(caller) { try await change(request, for: caller) })
     }
 
-    private func change(_ request: ProtoChangeBlocksRequest, for caller: Caller) async throws -> ChangePlace? {
+    private func change(_ request: ProtoChangeBlocksRequest, for caller: Caller) async throws -> LogPosition? {
         if let mostNames = support.quotas.blocked.map({ 4 * $0 + 1000 }), request.operations.reduce(0, { $0 + $1.userIds.count }) > mostNames {
             throw Failure.invalid("blocks", reason: "names more than \(mostNames) users in all operations together")
         }
@@ -48,7 +48,7 @@ struct BlockHandler: CallHandler {
         guard outcome == "ok" else { return written.place ?? .nowhere }
         support.publisher.notify(try columns.notices(in: row, of: caller.user, in: caller.app))
         if let place = written.place { return place }
-        return ChangePlace(userPosition: Position(try row[columns.position]))
+        return LogPosition(userPosition: Position(try row[columns.position]))
     }
 
     // MARK: Read

@@ -49,7 +49,7 @@ struct FollowingHandler: CallHandler {
         return ProtoChangePlace(try await support.once(caller) { try await follow(request, for: caller) })
     }
 
-    private func follow(_ request: ProtoFollowRequest, for caller: Caller) async throws -> ChangePlace? {
+    private func follow(_ request: ProtoFollowRequest, for caller: Caller) async throws -> LogPosition? {
         guard request.followed.count <= Self.batchLimit else { throw Failure.invalid("user_ids", reason: "names more than \(Self.batchLimit) users") }
         let users = try request.followed.map { text in
             guard let user = UserID(text) else { throw Failure.notFound("identity") }
@@ -61,7 +61,7 @@ struct FollowingHandler: CallHandler {
         guard try written.rows[0][columns.entry.outcome] == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
         if written.rows.count == 1 { return written.place ?? .nowhere }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
-        var place = ChangePlace.nowhere
+        var place = LogPosition.nowhere
         let notices = try written.rows.dropFirst()
             .map { row in
                 let followed = UserID(trusted: try row[columns.followed])
@@ -81,14 +81,14 @@ struct FollowingHandler: CallHandler {
         return ProtoChangePlace(try await support.once(caller) { try await unfollow(request, for: caller) })
     }
 
-    private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> ChangePlace? {
+    private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> LogPosition? {
         let query = Unfollow(app: caller.app, user: caller.user, followed: request.followed)
         guard let written = try await support.write(query, for: caller) else { return nil }
         let (row, columns) = (written.rows[0], try written.columns(of: Unfollow.self))
         guard try row[columns.outcome] == "ok" else { return written.place ?? .nowhere }
         let (position, createdAt) = try columns.place(in: row)
         support.publisher.notify([notice(to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))])
-        return written.place ?? ChangePlace(userPosition: position)
+        return written.place ?? LogPosition(userPosition: position)
     }
 
     private func isFollowed(_ request: ProtoIsFollowedRequest, in context: RPCContext) async throws -> ProtoIsFollowedResponse {

@@ -201,7 +201,7 @@ struct AnnouncementHandler: CallHandler {
     private func write<Query: WriteQuery>(
         _ query: Query, for caller: Caller, telling content: UserChange.Content
     ) async throws -> ProtoChangePlace where Query.Columns == UserEntryColumns {
-        let place = try await support.once(caller) { () async throws -> ChangePlace? in
+        let place = try await support.once(caller) { () async throws -> LogPosition? in
             guard let written = try await support.write(query, for: caller) else { return nil }
             let (row, columns) = (written.rows[0], try written.columns(of: Query.self))
             let outcome = try row[columns.outcome]
@@ -209,7 +209,7 @@ struct AnnouncementHandler: CallHandler {
             guard outcome == "ok" else { return written.place ?? .nowhere }
             let (position, createdAt) = try columns.place(in: row)
             support.publisher.notify([notice(in: caller.app, to: caller.user, at: position, createdAt: createdAt, content: content)])
-            return written.place ?? ChangePlace(userPosition: position)
+            return written.place ?? LogPosition(userPosition: position)
         }
         return ProtoChangePlace(place)
     }

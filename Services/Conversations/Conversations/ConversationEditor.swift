@@ -31,7 +31,7 @@ struct ConversationEditor: Sendable {
     }
 
     /// - Returns: the changes it came to, published already; none if they were published before.
-    func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ([Change], ChangePlace) {
+    func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ([Change], LogPosition) {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
@@ -42,7 +42,7 @@ struct ConversationEditor: Sendable {
         }
     }
 
-    private func patchConversation(_ request: ProtoPatchConversationRequest, for caller: Caller) async throws -> ([Change], ChangePlace)? {
+    private func patchConversation(_ request: ProtoPatchConversationRequest, for caller: Caller) async throws -> ([Change], LogPosition)? {
         let id = try ConversationID(contract: request.conversationID)
         // What no conversation could come from costs no more than to read it.
         let mostNames = 4 * support.participantsLimit + 1000
@@ -82,7 +82,7 @@ struct ConversationEditor: Sendable {
         }
         // Those who remove themselves are told of that, and not of what comes after it.
         let told = patched.removed.contains(caller.user) ? changes.first : changes.last
-        return (changes, written.place ?? ChangePlace(position: told?.position))
+        return (changes, written.place ?? LogPosition(position: told?.position))
     }
 
     /// The users whom a patch leaves in the conversation by naming them.
@@ -150,14 +150,14 @@ struct ConversationEditor: Sendable {
 
     // MARK: Delete
 
-    func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> ChangePlace {
+    func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> LogPosition {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
         return try await support.once(caller) { try await deleteConversation(request, for: caller) }
     }
 
-    private func deleteConversation(_ request: ProtoDeleteConversationRequest, for caller: Caller) async throws -> ChangePlace? {
+    private func deleteConversation(_ request: ProtoDeleteConversationRequest, for caller: Caller) async throws -> LogPosition? {
         let id = try ConversationID(contract: request.conversationID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
         // It touches the rows of every participant: alone in its transaction.
@@ -168,7 +168,7 @@ struct ConversationEditor: Sendable {
         let deleted = try support.reading { try self.deleted(written, of: id, mode: mode, by: caller) }
         if let change = deleted.change { support.publisher.publish([change]) }
         support.publisher.notify(deleted.former)
-        let place = written.place ?? ChangePlace(position: deleted.change?.position, userPosition: deleted.hidden?.position)
+        let place = written.place ?? LogPosition(position: deleted.change?.position, userPosition: deleted.hidden?.position)
         guard let hidden = deleted.hidden else { return place }
         var content = UserChange.Content.conversationHidden(id, upTo: hidden.upTo, wholly: true)
         if hidden.isPartial, let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) {

@@ -90,7 +90,7 @@ struct ConversationHandler: CallHandler {
             throw Failure(.conflict, "There is such a conversation, with other metadata.", detail: .conversation(named))
         default: throw Failure(.idInUse, "The id is in use.", detail: .conversation(named))
         }
-        let place = ChangePlace(position: named.conversation.position, userPosition: shownAt?.0)
+        let place = LogPosition(position: named.conversation.position, userPosition: shownAt?.0)
         return .with {
             $0.view = ProtoConversationView(named)
             $0.created = outcome == "created"
@@ -206,7 +206,7 @@ struct ConversationHandler: CallHandler {
 
     private func markAllRead(
         _ request: ProtoMarkAllReadRequest, for caller: Caller, readUpTo: inout Int64?
-    ) async throws -> ChangePlace? {
+    ) async throws -> LogPosition? {
         let id = try ConversationID(contract: request.conversationID)
         let query = MarkAllRead(
             app: caller.app, user: caller.user, conversation: id, upTo: request.hasUpTo ? request.upTo : nil,
@@ -229,7 +229,7 @@ struct ConversationHandler: CallHandler {
                 content: named ?? .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
         }
         if let change { support.publisher.publish([change]) }
-        return written.place ?? ChangePlace(position: change?.position)
+        return written.place ?? LogPosition(position: change?.position)
     }
 
     private func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ProtoPatchConversationResponse {

@@ -43,7 +43,7 @@ struct BulkReceiptHandler: CallHandler {
     struct Given {
         /// Those that the user does not see in the conversation.
         var ignored: [MessageID]
-        var place: ChangePlace
+        var place: LogPosition
     }
 
     /// Gives them, once if the change has a name.
@@ -66,7 +66,7 @@ struct BulkReceiptHandler: CallHandler {
                 changes.increment()
                 support.publisher.publish([change])
             }
-            return Given(ignored: ignored, place: written.place ?? ChangePlace(position: change?.position))
+            return Given(ignored: ignored, place: written.place ?? LogPosition(position: change?.position))
         } answer: { earlier in
             Given(ignored: try await unseen(messages, in: conversation, by: caller), place: earlier.place)
         }

@@ -95,7 +95,7 @@ struct MessageHandler: CallHandler {
         ])
         return .with {
             $0.message = ProtoMessage(message)
-            $0.place = ProtoChangePlace(written.place ?? ChangePlace(position: position))
+            $0.place = ProtoChangePlace(written.place ?? LogPosition(position: position))
         }
     }
 
@@ -235,7 +235,7 @@ struct MessageHandler: CallHandler {
         return ProtoChangePlace(try await support.once(caller) { try await deleteMessage(request, for: caller) })
     }
 
-    private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> ChangePlace? {
+    private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> LogPosition? {
         let id = try MessageID(contract: request.messageID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
         let query = DeleteMessage(
@@ -253,7 +253,7 @@ struct MessageHandler: CallHandler {
                 content: .messageHidden(id, view: view))
             support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
         }
-        return written.place ?? ChangePlace(position: deleted.place?.position, userPosition: deleted.userPlace?.position)
+        return written.place ?? LogPosition(position: deleted.place?.position, userPosition: deleted.userPlace?.position)
     }
 
     // MARK: Receipts
@@ -268,7 +268,7 @@ struct MessageHandler: CallHandler {
     }
 
     /// One with a name is not gathered with those of others: it is committed together with its name.
-    private func giveNamed(_ kind: ReceiptKind, to message: MessageID, by caller: Caller) async throws -> ChangePlace {
+    private func giveNamed(_ kind: ReceiptKind, to message: MessageID, by caller: Caller) async throws -> LogPosition {
         let located = try await database.run(
             LocateMessages(app: caller.app, users: [caller.user.rawValue], messages: [message.rawValue]), deadline: caller.deadline)
         guard let row = located.first else {

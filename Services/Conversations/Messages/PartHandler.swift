@@ -134,10 +134,10 @@ struct PartHandler: CallHandler {
                 content: .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message),
                 hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? [])
         ])
-        return .done(answer(message, after: editor, at: written.place ?? ChangePlace(position: position)))
+        return .done(answer(message, after: editor, at: written.place ?? LogPosition(position: position)))
     }
 
-    private func answer(_ message: StrataModel.Message, after editor: PartEditor, at place: ChangePlace) -> ProtoEditPartsResponse {
+    private func answer(_ message: StrataModel.Message, after editor: PartEditor, at place: LogPosition) -> ProtoEditPartsResponse {
         .with {
             $0.place = ProtoChangePlace(place)
             $0.message = ProtoMessage(message)

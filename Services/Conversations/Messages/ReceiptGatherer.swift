@@ -17,7 +17,7 @@ final class ReceiptGatherer: Sendable {
         let user: UserID
         let message: MessageID
         let kind: ReceiptKind
-        let answer: CheckedContinuation<Result<ChangePlace, Failure>, Never>
+        let answer: CheckedContinuation<Result<LogPosition, Failure>, Never>
     }
 
     private struct Place: Hashable {
@@ -53,7 +53,7 @@ final class ReceiptGatherer: Sendable {
 
     /// Returns once the receipt is committed, or has no effect: then it is told nowhere.
     /// - Throws: `not_found`, `access_denied` to a former participant, or what the database failed with.
-    func give(_ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID) async throws(Failure) -> ChangePlace {
+    func give(_ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID) async throws(Failure) -> LogPosition {
         given.increment()
         let result = await withCheckedContinuation { answer in
             let receipt = Receipt(app: app, user: user, message: message, kind: kind, answer: answer)
@@ -126,7 +126,7 @@ final class ReceiptGatherer: Sendable {
     }
 
     private func give(_ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant) async {
-        let (outcomes, told): ([String], ChangePlace)
+        let (outcomes, told): ([String], LogPosition)
         do throws(Failure) {
             (outcomes, told) = try await write(receipts, at: place, deadline: deadline)
         } catch {
@@ -135,7 +135,7 @@ final class ReceiptGatherer: Sendable {
         }
         for (index, receipt) in receipts.enumerated() {
             let outcome = index < outcomes.count ? outcomes[index] : "not_found"
-            let result: Result<ChangePlace, Failure>
+            let result: Result<LogPosition, Failure>
             do throws(Failure) {
                 try Refusal.check(outcome, what: "message")
                 result = .success(outcome == "ok" ? told : .nowhere)
@@ -149,7 +149,7 @@ final class ReceiptGatherer: Sendable {
     /// - Returns: an outcome for each, and where those are told that have an effect.
     private func write(
         _ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> ([String], ChangePlace) {
+    ) async throws(Failure) -> ([String], LogPosition) {
         let query = GiveGatheredReceipts(
             app: place.app, conversation: place.conversation, users: receipts.map(\.user.rawValue), messages: receipts.map(\.message.rawValue),
             statuses: receipts.map { $0.kind == .read ? 2 : 1 }, audienceLimit: Int64(audienceLimit))
@@ -163,7 +163,7 @@ final class ReceiptGatherer: Sendable {
             let outcomes = try row[columns.outcomes]
             guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else { return (outcomes, .nowhere) }
             publish(change)
-            return (outcomes, ChangePlace(position: change.position))
+            return (outcomes, LogPosition(position: change.position))
         } catch {
             throw Failure(reading: error)
         }

@@ -52,13 +52,13 @@ extension CallSupport {
     }
 
     /// The same where the answer is no more than where the change is told.
-    func once(_ caller: Caller, carryOut: () async throws -> ChangePlace?) async throws -> ChangePlace {
+    func once(_ caller: Caller, carryOut: () async throws -> LogPosition?) async throws -> LogPosition {
         try await once(caller, carryOut: carryOut, answer: { $0.place })
     }
 
     /// Remembers that a change of a message has no effect, which was decided without a writing function.
     /// - Returns: nil as ``write(_:for:on:)`` says.
-    func noteWithoutEffect(_ caller: Caller, in conversation: ConversationID) async throws -> ChangePlace? {
+    func noteWithoutEffect(_ caller: Caller, in conversation: ConversationID) async throws -> LogPosition? {
         guard caller.mutation != nil else { return .nowhere }
         let query = ChangeNothing(app: caller.app, conversation: conversation)
         guard let written = try await write(query, for: caller, on: .shared(lockKey: conversation.lockKey)) else { return nil }

@@ -21,7 +21,7 @@ extension GatewayServices {
                 receiptPolicy: body.receiptPolicy, for: call)
         } catch {
             guard body.id == nil, error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
-            return Creation(view: view, isNew: true, place: ChangePlace(position: view.conversation.position))
+            return Creation(view: view, isNew: true, place: LogPosition(position: view.conversation.position))
         }
     }
 
@@ -29,19 +29,19 @@ extension GatewayServices {
     /// message.
     func send(
         _ body: SendMessageBody, to conversation: ConversationID, for call: Call
-    ) async throws(Failure) -> (message: Message, place: ChangePlace) {
+    ) async throws(Failure) -> (message: Message, place: LogPosition) {
         do throws(Failure) {
             return try await sendMessage(
                 body.id ?? .random(), to: conversation, parts: body.parts, notification: body.notification, for: call)
         } catch {
             guard body.id == nil, error.code == .idInUse, case .message(let message) = error.detail else { throw error }
-            return (message, ChangePlace(position: message.position))
+            return (message, LogPosition(position: message.position))
         }
     }
 
     /// Applies a patch to a conversation.
     /// - Returns: `.nowhere` for a patch without operations, which is no change.
-    func patch(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> ChangePlace {
+    func patch(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> LogPosition {
         if patch.isEmpty {
             // An empty patch changes nothing, but its answer must not reveal whether a conversation exists.
             let view = try await conversation(id, for: call)

@@ -23,14 +23,14 @@ extension GatewayServices {
     }
 
     /// - Parameter createsUser: true if the user may be unknown to the app.
-    func changeBlocks(_ operations: [BlockListOperation], createsUser: Bool = false, for call: Call) async throws(Failure) -> ChangePlace {
+    func changeBlocks(_ operations: [BlockListOperation], createsUser: Bool = false, for call: Call) async throws(Failure) -> LogPosition {
         let request = ProtoChangeBlocksRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.operations = operations.map { ProtoBlockOperation($0) }
             $0.createsUser = createsUser
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 BlocksAPI.change, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }

@@ -11,7 +11,7 @@ extension GatewayServices {
         let view: ConversationView
         /// False if an existing distinct conversation was found.
         let isNew: Bool
-        let place: ChangePlace
+        let place: LogPosition
     }
 
     func createConversation(
@@ -37,7 +37,7 @@ extension GatewayServices {
             if !answer.created { call.mayBeRefused() }
             return Creation(
                 view: try await completed([Self.converted { try ConversationView(answer.view) }], for: call)[0], isNew: answer.created,
-                place: ChangePlace(answer.place))
+                place: LogPosition(answer.place))
         } catch {
             call.mayBeRefused()
             throw await completed(error, for: call)
@@ -104,7 +104,7 @@ extension GatewayServices {
     /// service.
     func patchConversation(
         _ id: ConversationID, participants: [ProtoParticipantOperation], metadata operations: [MetadataOperation], for call: Call
-    ) async throws(Failure) -> ChangePlace {
+    ) async throws(Failure) -> LogPosition {
         if participants.isEmpty {
             let request = ProtoPatchMetadataRequest.with {
                 $0.appID = call.appData
@@ -115,7 +115,7 @@ extension GatewayServices {
             }
             let answer = try await metadata.call(
                 MetadataAPI.patch, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-            return ChangePlace(answer.place)
+            return LogPosition(answer.place)
         }
         let request = ProtoPatchConversationRequest.with {
             $0.appID = call.appData
@@ -128,14 +128,14 @@ extension GatewayServices {
         }
         let answer = try await conversations.call(
             ConversationsAPI.patchConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        return ChangePlace(answer.place)
+        return LogPosition(answer.place)
     }
 
     /// - Parameter upTo: with ``DeletionMode/myDevices``, the last change whose message is deleted; nil deletes
     ///   everything.
     func deleteConversation(
         _ id: ConversationID, mode: DeletionMode, leave: Bool, upTo: Position? = nil, for call: Call
-    ) async throws(Failure) -> ChangePlace {
+    ) async throws(Failure) -> LogPosition {
         let request = ProtoDeleteConversationRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -145,7 +145,7 @@ extension GatewayServices {
             if let upTo { $0.upTo = upTo.rawValue }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 ConversationsAPI.deleteConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
                 answers: call.answers))
@@ -154,7 +154,7 @@ extension GatewayServices {
     /// - Returns: the log position, and the position up to which all is read; nil if the service does not name it.
     func markAllRead(
         _ id: ConversationID, upTo: Position?, for call: Call
-    ) async throws(Failure) -> (place: ChangePlace, readUpTo: Position?) {
+    ) async throws(Failure) -> (place: LogPosition, readUpTo: Position?) {
         let request = ProtoMarkAllReadRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -164,6 +164,6 @@ extension GatewayServices {
         }
         let answer = try await conversations.call(
             ConversationsAPI.markAllRead, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        return (ChangePlace(answer), answer.hasReadUpTo ? Position(answer.readUpTo) : nil)
+        return (LogPosition(answer), answer.hasReadUpTo ? Position(answer.readUpTo) : nil)
     }
 }

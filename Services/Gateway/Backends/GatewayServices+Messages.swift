@@ -9,7 +9,7 @@ import SwiftProtobuf
 extension GatewayServices {
     func sendMessage(
         _ id: MessageID, to conversation: ConversationID, parts: [MessagePart], notification: String?, for call: Call
-    ) async throws(Failure) -> (message: StrataModel.Message, place: ChangePlace) {
+    ) async throws(Failure) -> (message: StrataModel.Message, place: LogPosition) {
         let request = ProtoSendMessageRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -21,7 +21,7 @@ extension GatewayServices {
         }
         let answer = try await conversations.call(
             ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
+        return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
     }
 
     /// - Parameter conversation: the conversation that must contain the message; nil for any.
@@ -67,7 +67,7 @@ extension GatewayServices {
     /// - Parameter conversation: the conversation that must contain the message; nil for any.
     func deleteMessage(
         _ id: MessageID, in conversation: ConversationID? = nil, mode: DeletionMode, for call: Call
-    ) async throws(Failure) -> ChangePlace {
+    ) async throws(Failure) -> LogPosition {
         let request = ProtoDeleteMessageRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -76,12 +76,12 @@ extension GatewayServices {
             if let conversation { $0.conversationID = Data(conversation) }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 ConversationsAPI.deleteMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
-    func giveReceipt(_ id: MessageID, kind: ReceiptKind, for call: Call) async throws(Failure) -> ChangePlace {
+    func giveReceipt(_ id: MessageID, kind: ReceiptKind, for call: Call) async throws(Failure) -> LogPosition {
         let request = ProtoGiveReceiptRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -89,7 +89,7 @@ extension GatewayServices {
             $0.kind = kind.rawValue
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 ConversationsAPI.giveReceipt, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }

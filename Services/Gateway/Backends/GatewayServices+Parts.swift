@@ -52,7 +52,7 @@ extension GatewayServices {
         let message: StrataModel.Message?
         /// The index of the added or replaced part.
         let index: Int
-        let place: ChangePlace
+        let place: LogPosition
     }
 
     /// - Parameter conversation: the conversation that must contain the message; nil for any.
@@ -80,6 +80,6 @@ extension GatewayServices {
             ConversationsAPI.editParts, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return EditedParts(
             message: answer.hasMessage ? try Self.converted { try StrataModel.Message(answer.message) } : nil, index: Int(answer.index),
-            place: ChangePlace(answer.place))
+            place: LogPosition(answer.place))
     }
 }

@@ -26,24 +26,24 @@ extension GatewayServices {
         return ListPage(objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.basic.userID.layerID : nil)
     }
 
-    func follow(_ users: [UserID], for call: Call) async throws(Failure) -> ChangePlace {
+    func follow(_ users: [UserID], for call: Call) async throws(Failure) -> LogPosition {
         let request = ProtoFollowRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.followed = users.map(\.rawValue)
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 ConversationsAPI.follow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
-    func unfollow(_ user: UserID, for call: Call) async throws(Failure) -> ChangePlace {
+    func unfollow(_ user: UserID, for call: Call) async throws(Failure) -> LogPosition {
         let request = ProtoUnfollowRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.followed = user.rawValue
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 ConversationsAPI.unfollow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
@@ -100,26 +100,26 @@ extension GatewayServices {
             nextFrom: try Self.nextFrom(answer.end, AnnouncementID.self))
     }
 
-    func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, for call: Call) async throws(Failure) -> ChangePlace {
+    func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, for call: Call) async throws(Failure) -> LogPosition {
         let request = ProtoGiveAnnouncementReceiptRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.announcementID = Data(id)
             $0.kind = kind.rawValue
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 AccountAPI.giveAnnouncementReceipt, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
                 answers: call.answers))
     }
 
-    func deleteAnnouncement(_ id: AnnouncementID, for call: Call) async throws(Failure) -> ChangePlace {
+    func deleteAnnouncement(_ id: AnnouncementID, for call: Call) async throws(Failure) -> LogPosition {
         let request = ProtoDeleteAnnouncementRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.announcementID = Data(id)
         }
-        return ChangePlace(
+        return LogPosition(
             try await conversations.call(
                 AccountAPI.deleteAnnouncement, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }

@@ -9,7 +9,7 @@ extension GatewayServices {
     /// - Returns: the messages that are not visible to the user there, and the log position of the other receipts.
     func giveReceipts(
         _ messages: [MessageID], in conversation: ConversationID, kind: ReceiptKind, for call: Call
-    ) async throws(Failure) -> (ignored: [MessageID], place: ChangePlace) {
+    ) async throws(Failure) -> (ignored: [MessageID], place: LogPosition) {
         let request = ProtoGiveReceiptsRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -20,6 +20,6 @@ extension GatewayServices {
         }
         let answer = try await conversations.call(
             ConversationsAPI.giveReceipts, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        return (try Self.converted { try answer.ignored.map { try MessageID(contract: $0) } }, ChangePlace(answer.place))
+        return (try Self.converted { try answer.ignored.map { try MessageID(contract: $0) } }, LogPosition(answer.place))
     }
 }

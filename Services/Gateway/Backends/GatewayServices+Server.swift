@@ -19,7 +19,7 @@ extension GatewayServices {
                 receiptPolicy: body.receiptPolicy, for: call)
         } catch {
             guard error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
-            return Creation(view: view, isNew: true, place: ChangePlace(position: view.conversation.position))
+            return Creation(view: view, isNew: true, place: LogPosition(position: view.conversation.position))
         }
     }
 
@@ -27,17 +27,17 @@ extension GatewayServices {
     /// - Parameter id: the server's id, or one that the gateway chose.
     func sendByServer(
         _ body: ServerMessageBody, as id: MessageID, to conversation: ConversationID, for call: Call
-    ) async throws(Failure) -> (message: StrataModel.Message, place: ChangePlace) {
+    ) async throws(Failure) -> (message: StrataModel.Message, place: LogPosition) {
         do throws(Failure) {
             let request = messageRequest(body, as: id, to: conversation, for: call)
             let answer = try await conversations.call(
                 ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-            return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
+            return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
         } catch {
             guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }
             // A message of another conversation must not be disclosed.
             guard message.conversationID == conversation else { throw Failure(.idInUse, error.message) }
-            return (message, ChangePlace(position: message.position))
+            return (message, LogPosition(position: message.position))
         }
     }
 
@@ -72,7 +72,7 @@ extension GatewayServices {
 
     /// Applies a patch to a conversation.
     /// - Returns: `.nowhere` for a patch without operations, which is no change.
-    func patchByServer(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> ChangePlace {
+    func patchByServer(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> LogPosition {
         if patch.isEmpty {
             _ = try await bareConversation(id, for: call)
             return .nowhere
@@ -81,7 +81,7 @@ extension GatewayServices {
     }
 
     /// Deletes a conversation for all participants. A deleted conversation counts as success.
-    func deleteByServer(_ id: ConversationID, for call: Call) async throws(Failure) -> ChangePlace {
+    func deleteByServer(_ id: ConversationID, for call: Call) async throws(Failure) -> LogPosition {
         do throws(Failure) {
             return try await deleteConversation(id, mode: .allParticipants, leave: false, for: call)
         } catch {

@@ -16,7 +16,7 @@ struct RESTAnswer {
     static let noContent = RESTAnswer(status: .noContent)
 
     /// Returns the answer with headers that name the log positions of a change.
-    func at(_ place: ChangePlace) -> RESTAnswer {
+    func at(_ place: LogPosition) -> RESTAnswer {
         var answer = self
         if let position = place.position { answer.headers[.strataPosition] = String(position.rawValue) }
         if let position = place.userPosition { answer.headers[.strataUserPosition] = String(position.rawValue) }

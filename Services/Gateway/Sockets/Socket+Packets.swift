@@ -108,8 +108,8 @@ extension Socket {
         return Rendering(tails, in: home.services.answers)
     }
 
-    /// Renders the item that ``sendReplay(_:from:deferredSince:)`` found too long. It waits for room in the answer budget,
-    /// because it answers no request.
+    /// Renders the item that ``sendReplay(_:from:deferredSince:)`` found too long. It waits for room in the answer
+    /// budget, because it answers no request.
     @concurrent
     func renderAhead() async throws {
         guard let asked = try await registry.loop.submit({ self.catchUps.ahead }).get(), asked.rendering == nil else { return }

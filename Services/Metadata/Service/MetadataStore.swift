@@ -26,7 +26,7 @@ struct MetadataStore: Sendable {
         /// The change; nil if the patch changed nothing, or was committed earlier with the same idempotency key.
         var change: Change?
         /// The log position of the change.
-        var place: ChangePlace
+        var place: LogPosition
     }
 
     /// Commits a patch, once if it has an idempotency key.
@@ -63,7 +63,7 @@ struct MetadataStore: Sendable {
             return nil
         }
         let change = try change(written, of: patch)
-        return Committed(change: change, place: written.place ?? ChangePlace(position: change?.position))
+        return Committed(change: change, place: written.place ?? LogPosition(position: change?.position))
     }
 
     /// - Returns: nil in the cases of ``carryOut(_:deadline:)``.

@@ -53,7 +53,7 @@ extension ProtoMutation {
     }
 }
 
-extension ChangePlace {
+extension LogPosition {
     /// Where a change is told; a service of an earlier version does not say it.
     public init(_ proto: ProtoChangePlace) {
         self.init(
@@ -64,7 +64,7 @@ extension ChangePlace {
 
 extension ProtoChangePlace {
     /// The same place.
-    public init(_ place: ChangePlace) {
+    public init(_ place: LogPosition) {
         self.init()
         if let value = place.position { position = value.rawValue }
         if let value = place.userPosition { userPosition = value.rawValue }

@@ -22,7 +22,7 @@ public struct Mutation: Hashable, Sendable {
 }
 
 /// Where a change is told: a client whose copy has come so far contains it.
-public struct ChangePlace: Hashable, Sendable {
+public struct LogPosition: Hashable, Sendable {
     /// In the log of the conversation that was changed.
     public var position: Position?
     /// In the own log of the user who changed it.
@@ -35,5 +35,5 @@ public struct ChangePlace: Hashable, Sendable {
     }
 
     /// A change that no log tells of.
-    public static let nowhere = ChangePlace()
+    public static let nowhere = LogPosition()
 }
