@@ -116,9 +116,9 @@ struct PresenceCallsTests {
     @Test("a service of an older version does not say how often to renew: then it is every twenty seconds")
     func untold() {
         let period = RenewalPeriod()
-        period.told(milliseconds: 0)
+        period.updated(milliseconds: 0)
         #expect(period.seconds == 20)
-        period.told(milliseconds: 333)
+        period.updated(milliseconds: 333)
         #expect(period.seconds == 1)
     }
 

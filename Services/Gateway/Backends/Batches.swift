@@ -63,7 +63,7 @@ struct ConversationBatches: Batches {
             }
             let asked = views.prefix(size.count(of: views.count))
             do throws(Failure) {
-                let trees = try await services.someTrees(of: asked.map(\.conversation.id), for: call)
+                let trees = try await services.treeBatch(of: asked.map(\.conversation.id), for: call)
                 size.adjust(received: trees.count, requested: asked.count)
                 let batch = await services.composed(Array(asked.prefix(trees.count)), with: trees, for: call)
                 views.removeFirst(trees.count)

@@ -55,12 +55,12 @@ extension GatewayServices {
 
     private func trees(of ids: [ConversationID], for call: Call) async throws(Failure) -> [PlacedTree] {
         var trees: [PlacedTree] = []
-        while trees.count < ids.count { trees += try await someTrees(of: ids.dropFirst(trees.count), for: call) }
+        while trees.count < ids.count { trees += try await treeBatch(of: ids.dropFirst(trees.count), for: call) }
         return trees
     }
 
     /// Returns the trees of as many conversations as fit into one answer, from the first on.
-    func someTrees(of ids: some Collection<ConversationID>, for call: Call) async throws(Failure) -> [PlacedTree] {
+    func treeBatch(of ids: some Collection<ConversationID>, for call: Call) async throws(Failure) -> [PlacedTree] {
         let request = ProtoTreesRequest.with {
             $0.appID = call.appData
             $0.items = ids.map { id in

@@ -41,11 +41,11 @@ extension GatewayServices {
         in conversation: ConversationID, pageSize: Int, from: MessageID?, for call: Call
     ) async throws(Failure) -> ListPage<CursorBatches<StrataModel.Message>> {
         try await CursorBatches.page(size: pageSize) { last, count throws(Failure) in
-            try await someMessages(in: conversation, count: count, from: last?.id ?? from, for: call.renewed)
+            try await messageBatch(in: conversation, count: count, from: last?.id ?? from, for: call.renewed)
         }
     }
 
-    private func someMessages(
+    private func messageBatch(
         in conversation: ConversationID, count: Int, from: MessageID?, for call: Call
     ) async throws(Failure) -> CursorBatches<StrataModel.Message>.Answer {
         let request = ProtoListMessagesRequest.with {

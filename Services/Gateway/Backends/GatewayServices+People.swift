@@ -78,11 +78,11 @@ extension GatewayServices {
         pageSize: Int, from: AnnouncementID?, for call: Call
     ) async throws(Failure) -> ListPage<CursorBatches<Announcement>> {
         try await CursorBatches.page(size: pageSize) { last, count throws(Failure) in
-            try await someAnnouncements(count: count, from: last?.id ?? from, for: call.renewed)
+            try await announcementBatch(count: count, from: last?.id ?? from, for: call.renewed)
         }
     }
 
-    private func someAnnouncements(
+    private func announcementBatch(
         count: Int, from: AnnouncementID?, for call: Call
     ) async throws(Failure) -> CursorBatches<Announcement>.Answer {
         let request = ProtoListAnnouncementsRequest.with {

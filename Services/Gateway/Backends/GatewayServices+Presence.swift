@@ -31,7 +31,7 @@ extension GatewayServices {
         }
         let answer = try await presence.call(
             PresenceAPI.setPresence, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        renewalPeriod.told(milliseconds: answer.renewAfterMs)
+        renewalPeriod.updated(milliseconds: answer.renewAfterMs)
     }
 
     /// The maximum number of items in one call. It is below the service's limit, so that Redis answers within the
@@ -47,7 +47,7 @@ extension GatewayServices {
             let request = ProtoRenewPresenceRequest.with { $0.leases = batch.map { Self.lease(of: $0.key, connection: $0.connection) } }
             let answer = try? await presence.call(PresenceAPI.renewPresence, with: request, deadline: .now + .seconds(5), trace: .random())
             guard let answer else { continue }
-            renewalPeriod.told(milliseconds: answer.renewAfterMs)
+            renewalPeriod.updated(milliseconds: answer.renewAfterMs)
             forgotten.formUnion(answer.forgotten.map(\.connection))
         }
         return forgotten

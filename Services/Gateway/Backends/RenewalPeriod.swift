@@ -13,7 +13,7 @@ final class RenewalPeriod: Sendable {
 
     /// Updates the period.
     /// - Parameter milliseconds: 0 if the service does not name it.
-    func told(milliseconds: UInt32) {
+    func updated(milliseconds: UInt32) {
         guard milliseconds > 0 else { return }
         current.store(max(1, Int(milliseconds / 1000)), ordering: .relaxed)
     }

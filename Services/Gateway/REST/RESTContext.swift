@@ -32,7 +32,7 @@ struct RESTContext: RequestContext {
     var longAnswers: LongAnswers?
     /// The memory held by the parsed body. Set by ``InputLimitMiddleware``; nil for a `GET`.
     var input: InputBudget.Share?
-    /// The idempotency key, from ``NamedChangeMiddleware``.
+    /// The idempotency key, from ``IdempotencyMiddleware``.
     var mutation: Mutation?
 
     init(source: ApplicationRequestContextSource) {

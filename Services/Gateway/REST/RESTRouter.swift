@@ -22,7 +22,7 @@ import StrataWire
 ///    or ``SystemRendererMiddleware`` replace steps 8 and 9;
 /// 10. ``AnswerLimitMiddleware``, which makes users take turns and therefore needs to know the user;
 /// 11. ``InputLimitMiddleware``;
-/// 12. ``NamedChangeMiddleware``, for routes that require a session, which reads the body;
+/// 12. ``IdempotencyMiddleware``, for routes that require a session, which reads the body;
 /// 13. the route's ``RESTRequest`` and its handler.
 ///
 /// ``RESTRoutes`` combines steps 2 to 12. Requests for unknown paths pass steps 2 to 7.
@@ -49,7 +49,7 @@ struct RESTRouter: Sendable {
             BlockRoutes(services: services), ServerBlockRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
-        routes.refuseTheRest()
+        routes.addFallbacks()
         return routes
     }
 }

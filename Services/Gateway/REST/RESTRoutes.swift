@@ -82,7 +82,7 @@ final class RESTRoutes {
         SessionMiddleware(sessions: services.sessions, errors: errors)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
         InputLimitMiddleware(input: services.input, limiter: services.limiter)
-        NamedChangeMiddleware(errors: errors)
+        IdempotencyMiddleware(errors: errors)
     }
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
@@ -99,7 +99,7 @@ final class RESTRoutes {
         SystemRendererMiddleware(renderer: services.renderer)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
         InputLimitMiddleware(input: services.input, limiter: services.limiter)
-        NamedChangeMiddleware(errors: errors)
+        IdempotencyMiddleware(errors: errors)
     }
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
@@ -109,7 +109,7 @@ final class RESTRoutes {
         OnBehalfMiddleware(services: services, errors: errors)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
         InputLimitMiddleware(input: services.input, limiter: services.limiter)
-        NamedChangeMiddleware(errors: errors)
+        IdempotencyMiddleware(errors: errors)
     }
 
     // MARK: Groups
@@ -154,7 +154,7 @@ final class RESTRoutes {
     /// Refuses all other requests of apps' own servers. Must be called after all routes have been added. A served path
     /// with another method is answered with the allowed methods, an unknown path with `invalid_endpoint`. A caller
     /// without a valid token is refused first.
-    func refuseTheRest() {
+    func addFallbacks() {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete]
         let errors = errors
         let served = Dictionary(grouping: servedToServers, by: \.path).mapValues { Set($0.map(\.method)) }
@@ -214,12 +214,12 @@ final class RESTRoutes {
                         do throws(Failure) {
                             return try await handler(asked, context).response(context.request)
                         } catch {
-                            throw context.request.ofUnknownCursor(error)
+                            throw context.request.mapUnknownCursor(error)
                         }
                     } catch {
-                        var told = error
-                        if isInConversation { told = await services.inOrder(error, of: context.request) }
-                        throw errors.failed(told, in: context.request)
+                        var refusal = error
+                        if isInConversation { refusal = await services.preferNotFound(error, of: context.request) }
+                        throw errors.failed(refusal, in: context.request)
                     }
                 }
             }

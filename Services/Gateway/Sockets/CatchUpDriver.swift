@@ -166,7 +166,7 @@ extension GatewayServices {
                 try await inTurn(of: key) { answers throws(Failure) in
                     var call = call
                     call.answers = answers
-                    let trees = try await someTrees(of: views.map(\.conversation.id), for: call)
+                    let trees = try await treeBatch(of: views.map(\.conversation.id), for: call)
                     return await composed(Array(views.prefix(trees.count)), with: trees, for: call)
                 })
         case .alone(let id): return .alone(try await conversation(id, for: call))

@@ -53,7 +53,7 @@ final class OfflineWorld {
     private func run() -> RunReport {
         // The status is set, and the answer tells how long the lease may stay without renewal.
         renewed()
-        renewal.told(milliseconds: UInt32(periods.renewAfter / .milliseconds(1)))
+        renewal.updated(milliseconds: UInt32(periods.renewAfter / .milliseconds(1)))
         simulation.after(simulation.span(0...999_999), "upkeep begins") { self.upkeep() }
         for number in 0..<simulation.int(1...3) { SweepingPresence(number, self).plan() }
         simulation.after(simulation.span(30_000_000...120_000_000), "the user goes") { self.depart() }

@@ -9,7 +9,7 @@ extension RESTContext {
     /// Returns the failure for an unknown `from_id`. An app's own server receives `not_found`; a client receives
     /// `invalid_property`.
     /// - Parameter failure: the failure of a valid request.
-    func ofUnknownCursor(_ failure: Failure) -> Failure {
+    func mapUnknownCursor(_ failure: Failure) -> Failure {
         guard isServerRequest, failure.code == .invalidProperty, failure.detail == .property("from_id") else { return failure }
         return .notFound("object with this from_id in the list")
     }
@@ -24,7 +24,7 @@ extension GatewayServices {
     /// Returns the failure that an app's own server receives for a request about a conversation. A missing
     /// conversation, or a missing message in the path, takes precedence over an invalid property. Its existence is
     /// checked only after such a failure, so that valid requests cost nothing more.
-    func inOrder(_ failure: Failure, of context: RESTContext) async -> Failure {
+    func preferNotFound(_ failure: Failure, of context: RESTContext) async -> Failure {
         guard let server = context.server, failure.code == .invalidProperty || failure.code == .invalidOperation else { return failure }
         let call = Call(UserKey(app: server.app, user: .appServer), trace: context.trace, answers: context.answer)
         do throws(Failure) {

@@ -10,7 +10,7 @@ import StrataModel
 
 /// A middleware for idempotent changes. The `Strata-Mutation` header carries an idempotency key, and a repetition
 /// receives the first answer.
-struct NamedChangeMiddleware: RESTMiddleware {
+struct IdempotencyMiddleware: RESTMiddleware {
     let errors: ErrorObjects
 
     @concurrent
