@@ -32,7 +32,7 @@ private enum Queries {
                     row: 1, app: app, position: 1, number: 0, kind: "Push", id: UUID(), createdAt: StrataModel.Timestamp(microseconds: 0),
                     subject: UUID(), facts: "{}", parts: nil), bytes: 1)),
         QueryCheck(CollectEvents(events: [1])), QueryCheck(SweepEvents(limit: 1, after: 1)), QueryCheck(ReadWaiting()),
-        QueryCheck(EndRecording(id: id, reason: "r")), QueryCheck(GiveAway(id: id)), QueryCheck(EndSuspended()),
+        QueryCheck(EndRecording(id: id, reason: "r")), QueryCheck(DiscardBacklog(id: id)), QueryCheck(EndSuspended()),
     ]
 }
 

@@ -135,16 +135,16 @@ struct ScheduleTests {
 
     @Test("a hook with too much waiting ends; of an app with too much the inactive hooks lose theirs first, then the largest ends")
     func waiting() {
-        let limits = WaitingLimits(hook: 100, app: 250)
+        let limits = BacklogLimits(hook: 100, app: 250)
         let (app, other) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
-        func waits(_ app: AppID, _ bytes: Int, inactiveSince time: Int64? = nil) -> WaitingBytes {
-            WaitingBytes(hook: .random(), app: app, isInactive: time != nil, inactiveSince: time, bytes: bytes)
+        func waits(_ app: AppID, _ bytes: Int, inactiveSince time: Int64? = nil) -> HookBacklog {
+            HookBacklog(hook: .random(), app: app, isInactive: time != nil, inactiveSince: time, bytes: bytes)
         }
-        func ended(_ waiting: [WaitingBytes]) -> [WebhookID] {
+        func ended(_ waiting: [HookBacklog]) -> [WebhookID] {
             limits.measures(for: waiting).compactMap { if case .end(let id, _) = $0 { id } else { nil } }
         }
-        func givenAway(_ waiting: [WaitingBytes]) -> [WebhookID] {
-            limits.measures(for: waiting).compactMap { if case .giveAway(let id) = $0 { id } else { nil } }
+        func givenAway(_ waiting: [HookBacklog]) -> [WebhookID] {
+            limits.measures(for: waiting).compactMap { if case .discardBacklog(let id) = $0 { id } else { nil } }
         }
         let (large, small) = (waits(app, 101), waits(app, 100))
         #expect(ended([large, small, waits(other, 100)]) == [large.hook])

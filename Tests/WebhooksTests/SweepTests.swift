@@ -141,7 +141,7 @@ struct SweepTests {
             let ended = try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon)
             #expect(ended.map(\.webhook.statusReason) == ["full"])
             #expect(try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon).isEmpty)
-            _ = try await database.store.hooks(GiveAway(id: hook), deadline: HookDatabase.soon)
+            _ = try await database.store.hooks(DiscardBacklog(id: hook), deadline: HookDatabase.soon)
             #expect(try await database.store.waiting(deadline: HookDatabase.soon).map(\.isInactive) == [true])
             #expect(try await sweep(database, portion: 100) == 8)
             #expect(try await database.store.waiting(deadline: HookDatabase.soon).isEmpty)

@@ -23,7 +23,7 @@ struct SweepLoop<Target: Sweepable>: Service {
     private let shortestPeriod: Duration
     private let shards: Int
     private let logger: Logger
-    private let looks: Counter
+    private let sweeps: Counter
     private let failures: Counter
     private let lateness: Timer
 
@@ -33,7 +33,7 @@ struct SweepLoop<Target: Sweepable>: Service {
         self.shortestPeriod = shortestPeriod
         self.shards = shards
         self.logger = logger
-        looks = Counter(label: "\(target.metricPrefix)_sweeps_total")
+        sweeps = Counter(label: "\(target.metricPrefix)_sweeps_total")
         failures = Counter(label: "\(target.metricPrefix)_sweep_failures_total")
         lateness = Timer(label: "\(target.metricPrefix)_sweep_lateness_seconds")
     }
@@ -43,7 +43,7 @@ struct SweepLoop<Target: Sweepable>: Service {
             var schedule = SweepSchedule(shards: shards, shortestPeriod: shortestPeriod)
             var isFailing = false
             while !Task.isCancelled {
-                let outcome = await look(&schedule)
+                let outcome = await check(&schedule)
                 let hasFailed = outcome == .failed
                 if hasFailed != isFailing, !Task.isCancelled {
                     isFailing = hasFailed
@@ -64,7 +64,7 @@ struct SweepLoop<Target: Sweepable>: Service {
     private enum Outcome { case done, mayHaveMore, failed }
 
     /// Sweeps the due shards and returns the combined outcome. A failure of one shard takes precedence.
-    private func look(_ schedule: inout SweepSchedule) async -> Outcome {
+    private func check(_ schedule: inout SweepSchedule) async -> Outcome {
         let now = ContinuousClock.now
         let due = schedule.due(at: now)
         guard !due.isEmpty else { return .done }
@@ -82,7 +82,7 @@ struct SweepLoop<Target: Sweepable>: Service {
                 outcome = .failed
             }
         }
-        looks.increment(by: due.count)
+        sweeps.increment(by: due.count)
         return outcome
     }
 }

@@ -6,28 +6,28 @@
 /// shortest period ahead, so the shard can rest until then. Only half of that period is used, because another instance
 /// may have shorter periods and therefore earlier deadlines.
 struct SweepSchedule: Sendable {
-    private var nextLook: [ContinuousClock.Instant?]
+    private var nextSweep: [ContinuousClock.Instant?]
     private let longestRest: Duration
 
     /// - Parameter shortestPeriod: the minimum time between an event and its deadline.
     init(shards: Int, shortestPeriod: Duration) {
-        nextLook = Array(repeating: nil, count: shards)
+        nextSweep = Array(repeating: nil, count: shards)
         longestRest = shortestPeriod / 2
     }
 
     func due(at now: ContinuousClock.Instant) -> [Int] {
-        nextLook.indices.filter { shard in nextLook[shard].map { $0 <= now } ?? true }
+        nextSweep.indices.filter { shard in nextSweep[shard].map { $0 <= now } ?? true }
     }
 
     /// The earliest time at which a shard is due; nil if one is due already.
-    var next: ContinuousClock.Instant? { nextLook.contains(nil) ? nil : nextLook.lazy.compactMap(\.self).min() }
+    var next: ContinuousClock.Instant? { nextSweep.contains(nil) ? nil : nextSweep.lazy.compactMap(\.self).min() }
 
     /// Records a sweep that began at `now` and found nothing due. `next` is the time until the next deadline, or nil if
     /// there is none.
     mutating func foundNothing(at shard: Int, now: ContinuousClock.Instant, next: Duration?) {
-        nextLook[shard] = now + min(next ?? longestRest, longestRest)
+        nextSweep[shard] = now + min(next ?? longestRest, longestRest)
     }
 
     /// Records a sweep that found due entries or failed. The shard is swept again next time.
-    mutating func foundWork(at shard: Int) { nextLook[shard] = nil }
+    mutating func foundWork(at shard: Int) { nextSweep[shard] = nil }
 }

@@ -122,7 +122,7 @@ struct Verifier: Service {
         }
         let waiting = try await store.waiting(deadline: .now + .seconds(5))
         waitingBytes.record(waiting.reduce(0) { $0 + $1.bytes })
-        for measure in WaitingLimits(hook: settings.hookBytes, app: settings.appBytes).measures(for: waiting) {
+        for measure in BacklogLimits(hook: settings.hookBytes, app: settings.appBytes).measures(for: waiting) {
             switch measure {
             case .end(let id, let reason):
                 for hook in try await store.hooks(EndRecording(id: id, reason: reason), deadline: .now + .seconds(5)) {
@@ -131,7 +131,7 @@ struct Verifier: Service {
                         "a webhook is inactive: too much waited for it",
                         metadata: ["app.id": "\(hook.webhook.app)", "webhook.id": "\(id)", "error.message": "\(reason)"])
                 }
-            case .giveAway(let id): _ = try await store.hooks(GiveAway(id: id), deadline: .now + .seconds(5))
+            case .discardBacklog(let id): _ = try await store.hooks(DiscardBacklog(id: id), deadline: .now + .seconds(5))
             }
         }
     }

@@ -83,7 +83,7 @@ final class DeliveryEngine: Service {
 
     /// Runs until the service stops. Then deliveries in progress are finished and recorded.
     func run() async throws {
-        await cancelWhenGracefulShutdown { await self.claimAgainAndAgain() }
+        await cancelWhenGracefulShutdown { await self.claimLoop() }
         isStopping.withLock { $0 = true }
         while room.withLock({ $0.inFlight > 0 }) || !finisher.isIdle {
             guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { break }
@@ -91,7 +91,7 @@ final class DeliveryEngine: Service {
         await sender.shutDown()
     }
 
-    private func claimAgainAndAgain() async {
+    private func claimLoop() async {
         var readAt = ContinuousClock.Instant.now - Self.hooksInterval
         while !Task.isCancelled {
             do {

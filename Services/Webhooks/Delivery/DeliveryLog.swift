@@ -31,7 +31,7 @@ final class DeliveryLog: Service {
     private let kept = Mutex<[WebhookID: [Attempt]]>([:])
     /// The row ids of events whose delivery to a hook has ended. They can be removed once the hook's attempts are
     /// written.
-    private let told = Mutex<Set<Int64>>([])
+    private let recorded = Mutex<Set<Int64>>([])
 
     init(store: HookStore, logger: Logger) {
         self.store = store
@@ -49,7 +49,7 @@ final class DeliveryLog: Service {
     }
 
     /// Records that the delivery of events to a hook has ended, and that the database knows.
-    func ended(_ events: [Int64]) { told.withLock { $0.formUnion(events) } }
+    func ended(_ events: [Int64]) { recorded.withLock { $0.formUnion(events) } }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -59,9 +59,9 @@ final class DeliveryLog: Service {
     }
 
     private func write() async {
-        let told = told.withLock { told in
-            defer { told = [] }
-            return told
+        let recorded = recorded.withLock { recorded in
+            defer { recorded = [] }
+            return recorded
         }
         let all = kept.withLock { all in
             defer { all = [:] }
@@ -76,7 +76,7 @@ final class DeliveryLog: Service {
             }
         }
         // If this call fails, a sweep removes the events.
-        if !told.isEmpty { _ = try? await store.pool.query(CollectEvents(events: told.sorted()), deadline: .now + .seconds(5)) }
+        if !recorded.isEmpty { _ = try? await store.pool.query(CollectEvents(events: recorded.sorted()), deadline: .now + .seconds(5)) }
     }
 
     /// Returns the attempts in the format of `webhooks.keep_deliveries`.

@@ -49,7 +49,7 @@ struct DeliveryRoom: Sendable {
 
     /// Returns the number of lanes that may be claimed for each hook that has room.
     func limits(for hooks: [(id: WebhookID, app: AppID, host: String)], at now: ContinuousClock.Instant) -> [(id: WebhookID, lanes: Int)] {
-        var restOfHalf = max(total / 2, 1) - ofHooks.reduce(0) { isInHalf($1.key) ? $0 + $1.value : $0 }
+        var degradedCapacity = max(total / 2, 1) - ofHooks.reduce(0) { isDegraded($1.key) ? $0 + $1.value : $0 }
         var restOfApps: [AppID: Int] = [:]
         return hooks.compactMap { hook in
             if let end = held[hook.id], now < end { return nil }
@@ -58,9 +58,9 @@ struct DeliveryRoom: Sendable {
             let restOfApp = restOfApps[hook.app] ?? lanesLeft(of: hook.app)
             lanes = min(lanes, restOfApp)
             restOfApps[hook.app] = restOfApp - max(lanes, 0)
-            if isInHalf(hook.id) {
-                lanes = min(lanes, restOfHalf)
-                restOfHalf -= max(lanes, 0)
+            if isDegraded(hook.id) {
+                lanes = min(lanes, degradedCapacity)
+                degradedCapacity -= max(lanes, 0)
             }
             return lanes > 0 ? (id: hook.id, lanes: lanes) : nil
         }
@@ -74,7 +74,7 @@ struct DeliveryRoom: Sendable {
 
     private func isFailing(_ hook: WebhookID) -> Bool { (failures[hook] ?? 0) >= Self.mostFailures }
 
-    private func isInHalf(_ hook: WebhookID) -> Bool { isFailing(hook) || slow.contains(hook) }
+    private func isDegraded(_ hook: WebhookID) -> Bool { isFailing(hook) || slow.contains(hook) }
 
     mutating func note(hasFailed: Bool, took time: Duration, _ hook: WebhookID) {
         failures[hook] = hasFailed ? min((failures[hook] ?? 0) + 1, Self.mostFailures) : nil

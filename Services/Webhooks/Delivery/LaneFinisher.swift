@@ -37,20 +37,20 @@ final class LaneFinisher: Sendable {
     /// Adds a result.
     /// - Parameters:
     ///   - until: the end of the lease.
-    ///   - whenTold: called each time after results have been recorded.
-    func add(_ result: LaneResult, of claim: UUID, until: ContinuousClock.Instant, whenTold: @escaping @Sendable () -> Void) {
+    ///   - onRecorded: called each time after results have been recorded.
+    func add(_ result: LaneResult, of claim: UUID, until: ContinuousClock.Instant, onRecorded: @escaping @Sendable () -> Void) {
         let isFirst = state.withLock { state in
             state.waiting.append(Waiting(result: result, claim: claim, until: until))
             defer { state.isWorking = true }
             return !state.isWorking
         }
-        if isFirst { Task { await work(whenTold) } }
+        if isFirst { Task { await work(onRecorded) } }
     }
 
     /// True if all results have been recorded.
     var isIdle: Bool { state.withLock { !$0.isWorking } }
 
-    private func work(_ whenTold: @Sendable () -> Void) async {
+    private func work(_ onRecorded: @Sendable () -> Void) async {
         while true {
             let waiting = state.withLock { state in
                 defer { state.waiting = [] }
@@ -59,8 +59,8 @@ final class LaneFinisher: Sendable {
             }
             if waiting.isEmpty { return }
             var again: [Waiting] = []
-            for (claim, group) in Dictionary(grouping: waiting, by: \.claim) { again += await tell(group, of: claim) }
-            whenTold()
+            for (claim, group) in Dictionary(grouping: waiting, by: \.claim) { again += await record(group, of: claim) }
+            onRecorded()
             guard !again.isEmpty else { continue }
             let (late, rest) = (again.filter { $0.until < .now }, again.filter { $0.until >= .now })
             if !late.isEmpty {
@@ -73,7 +73,7 @@ final class LaneFinisher: Sendable {
     }
 
     /// - Returns: the results that must be recorded again.
-    private func tell(_ group: [Waiting], of claim: UUID) async -> [Waiting] {
+    private func record(_ group: [Waiting], of claim: UUID) async -> [Waiting] {
         do {
             let busy = try await store.finish(group.map(\.result), of: claim, deadline: .now + .seconds(5))
             let places = Set(busy.map { Place($0) })

@@ -351,7 +351,7 @@ struct EndRecording: PostgresQuery {
 }
 
 /// Lets the next sweep remove the backlog of an inactive hook.
-struct GiveAway: PostgresQuery {
+struct DiscardBacklog: PostgresQuery {
     let id: WebhookID
 
     typealias Columns = HookColumns

@@ -140,11 +140,11 @@ struct HookStore: Sendable {
     }
 
     /// Returns the backlogs of hooks, ordered by app and hook.
-    func waiting(deadline: ContinuousClock.Instant) async throws -> [WaitingBytes] {
+    func waiting(deadline: ContinuousClock.Instant) async throws -> [HookBacklog] {
         let rows = try await pool.query(ReadWaiting(), deadline: deadline)
         let columns = try rows.columns(of: ReadWaiting.self)
         return try rows.map { row in
-            WaitingBytes(
+            HookBacklog(
                 hook: WebhookID(rawValue: try row[columns.hook]), app: AppID(rawValue: try row[columns.app]),
                 isInactive: try row[columns.isInactive], inactiveSince: try row[optional: columns.inactiveSince]?.microseconds,
                 bytes: Int(try row[columns.bytes]))

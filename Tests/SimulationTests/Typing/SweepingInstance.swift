@@ -23,11 +23,11 @@ final class SweepingInstance {
     func plan() {
         let every = Int64(world.scenario.settings.sweepEvery / .microseconds(1))
         world.simulation.after(world.simulation.span(every * 3 / 4...every * 5 / 4), .init(what: "sweep by instance", a: number)) { [self] in
-            look()
+            check()
         }
     }
 
-    private func look() {
+    private func check() {
         let simulation = world.simulation
         let began = now
         let due = schedule.due(at: began)

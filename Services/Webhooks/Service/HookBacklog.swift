@@ -3,7 +3,7 @@
 import StrataModel
 
 /// The backlog of one hook in the database, in bytes.
-struct WaitingBytes: Sendable, Hashable {
+struct HookBacklog: Sendable, Hashable {
     let hook: WebhookID
     let app: AppID
     let isInactive: Bool
@@ -13,7 +13,7 @@ struct WaitingBytes: Sendable, Hashable {
 }
 
 /// The maximum backlogs, in bytes. An event is stored once and counts for each hook that waits for it.
-struct WaitingLimits: Sendable {
+struct BacklogLimits: Sendable {
     let hook: Int
     let app: Int
 
@@ -22,14 +22,14 @@ struct WaitingLimits: Sendable {
         /// The hook is deactivated.
         case end(WebhookID, reason: String)
         /// The backlog of an inactive hook is discarded.
-        case giveAway(WebhookID)
+        case discardBacklog(WebhookID)
     }
 
     /// Returns the measures against backlogs that exceed a limit:
     /// - An active hook over its limit is deactivated.
     /// - In an app over its limit, inactive hooks lose their backlogs, the longest inactive first.
     /// - If that is not enough, the app's active hook with the largest backlog is deactivated.
-    func measures(for waiting: [WaitingBytes]) -> [Measure] {
+    func measures(for waiting: [HookBacklog]) -> [Measure] {
         var measures: [Measure] = []
         for hooks in Dictionary(grouping: waiting, by: \.app).values {
             var left = hooks
@@ -43,7 +43,7 @@ struct WaitingLimits: Sendable {
             let inactive = left.filter(\.isInactive)
                 .sorted { ($0.inactiveSince ?? 0, $0.hook.description) < ($1.inactiveSince ?? 0, $1.hook.description) }
             for old in inactive where sum > app && old.bytes > 0 {
-                measures.append(.giveAway(old.hook))
+                measures.append(.discardBacklog(old.hook))
                 sum -= old.bytes
             }
             if sum > app, let largest = left.filter({ !$0.isInactive }).max(by: { $0.bytes < $1.bytes }) {
