@@ -2,8 +2,8 @@
 import StrataModel
 import StrataWire
 
-/// Times in the format of the server.
+/// Parses times in the server's format.
 enum WireTime {
-    /// Microseconds since 1970; nil if the text is not a time.
+    /// Returns a time in microseconds since 1970; nil if the text is not a time.
     static func microseconds(_ text: String) -> Int64? { ISO8601.parse(text)?.microseconds }
 }
