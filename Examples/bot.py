@@ -88,7 +88,7 @@ def main(app, token):
     def bot(event):
         message = event["message"]
         text = next((part.get("body") for part in message["parts"] if part["mime_type"] == "text/plain"), None)
-        # What has no user for its sender was sent under a name: by this bot, or by another one.
+        # Messages without a user as sender were sent under a name, by this bot or another one.
         if text is None or message["sender"]["user_id"] is None:
             return
         strata.say(message["conversation"]["id"].split("/")[-1], f"You said: {text}", event["event"]["id"])

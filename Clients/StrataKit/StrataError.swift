@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// Why a call of StrataKit did nothing, or why a change that it had accepted was refused later.
+/// The reason why a call failed, or why the server refused a change that a call had accepted.
 ///
 /// A call that throws has changed nothing. Compare ``code``; ``message`` is for logs.
 public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What went wrong. Codes have the numbers of LayerKit where LayerKit has one, so that an app that was written for it can keep its comparisons.
+    /// An error code. If LayerKit has the same code, the number is LayerKit's, so that apps written for LayerKit can
+    /// keep their comparisons.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// Two domains of LayerKit use some numbers twice; the domain tells them apart.
+        /// The domain of a code. Two domains of LayerKit share some numbers.
         public enum Domain: String, Sendable, Hashable { case client = "StrataError", querying = "StrataQueryingError" }
 
-        /// The number in LayerKit's header files; numbers from 20000 on are ours.
+        /// The number in LayerKit's header files; numbers from 20000 on are Strata's own.
         public let number: Int
-        /// Which numbers these are.
+        /// The domain of the number.
         public let domain: Domain
-        /// The name of the code, as its static member is called.
+        /// The name of the code's static member.
         public let name: String
 
         init(_ number: Int, _ name: String, domain: Domain = .client) {
@@ -33,7 +34,7 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The name and the number, for example `invalidKey (2000)`.
         public var description: String { "\(name) (\(number))" }
 
-        /// The cause is not known.
+        /// The cause is unknown.
         public static let unknown = Code(1000, "unknown")
         /// The server did not accept the session.
         public static let unauthenticated = Code(1001, "unauthenticated")
@@ -41,17 +42,17 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let invalidMessage = Code(1002, "invalidMessage")
         /// A conversation would have more participants than ``Limits/participants``.
         public static let tooManyParticipants = Code(1003, "tooManyParticipants")
-        /// A part is larger than the server takes.
+        /// A part is larger than the server accepts.
         public static let dataLengthExceedsMaximum = Code(1004, "dataLengthExceedsMaximum")
         /// The message has not reached the server yet.
         public static let objectNotSent = Code(1006, "objectNotSent")
-        /// The content of the part is on this device already.
+        /// The content of the part is already on this device.
         public static let contentAlreadyAvailable = Code(1007, "contentAlreadyAvailable")
         /// The content of the part is not on this device.
         public static let contentAlreadyPurged = Code(1008, "contentAlreadyPurged")
-        /// The content of the part is stored with the message; there is nothing to download or to purge.
+        /// The part is inline in its message; there is nothing to download or to purge.
         public static let contentInlined = Code(1009, "contentInlined")
-        /// The conversation was deleted before.
+        /// The conversation was already deleted.
         public static let conversationAlreadyDeleted = Code(1010, "conversationAlreadyDeleted")
         /// The user is not a participant of the conversation.
         public static let userNotAParticipant = Code(1011, "userNotAParticipant")
@@ -59,84 +60,86 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let distinctConversationExists = Code(1013, "distinctConversationExists")
         /// A user who was to be removed is not a participant.
         public static let participantNotAParticipant = Code(1014, "participantNotAParticipant")
-        /// The distinct conversation of these participants was deleted on this device, and the server has not confirmed that yet.
+        /// The distinct conversation of these participants was deleted on this device, and the server has not confirmed
+        /// the deletion.
         public static let distinctDeletedConversationExists = Code(1015, "distinctDeletedConversationExists")
         /// The only other participant is a user whom this user has blocked.
         public static let participantsContainBlockedUser = Code(1016, "participantsContainBlockedUser")
-        /// A key of metadata is empty, too deep, or has a character other than letters, digits, `-` and `_`.
+        /// A metadata key is empty, too deep, or contains a character other than letters, digits, `-` and `_`.
         public static let invalidKey = Code(2000, "invalidKey")
-        /// A value of metadata is longer than ``Limits/metadataValueBytes``, or contains a NUL character.
+        /// A metadata value is longer than ``Limits/metadataValueBytes``, or contains a NUL character.
         public static let invalidValue = Code(2001, "invalidValue")
-        /// `execute()` was called on a query controller while it was executing.
+        /// `execute()` was called on a query controller during a previous execution.
         public static let queryControllerExecutionFailure = Code(5000, "queryControllerExecutionFailure")
-        /// The client is connected, or is connecting.
+        /// The client is connected or connecting.
         public static let alreadyConnected = Code(6000, "alreadyConnected")
-        /// The app id is not one.
+        /// The app id is malformed.
         public static let invalidAppID = Code(6001, "invalidAppID")
-        /// The server could not be reached, or did not answer in time, as often as it was tried.
+        /// The server was unreachable or did not answer in time, in all attempts.
         public static let networkRequestFailed = Code(6002, "networkRequestFailed")
-        /// No connection within the time allowed.
+        /// No connection was established within the time limit.
         public static let connectionTimeout = Code(6003, "connectionTimeout")
-        /// What was waited for did not come in time.
+        /// The awaited object did not arrive in time.
         public static let asyncTimeout = Code(6004, "asyncTimeout")
-        /// An id is not one of the kind that is needed.
+        /// The id does not have the required type.
         public static let invalidIdentifier = Code(6005, "invalidIdentifier")
-        /// This needs a connection, and there is none.
+        /// The operation requires a connection.
         public static let notConnected = Code(6006, "notConnected")
-        /// There is no user: call ``StrataClient/authenticate(identityToken:)`` first.
+        /// No user is signed in: call ``StrataClient/authenticate(identityToken:)`` first.
         public static let notAuthenticated = Code(7004, "notAuthenticated")
-        /// Another user is signed in; ``StrataError/userID`` says which.
+        /// Another user is signed in; see ``StrataError/userID``.
         public static let alreadyAuthenticated = Code(7005, "alreadyAuthenticated")
         /// The server did not accept the identity token.
         public static let invalidToken = Code(7006, "invalidToken")
         /// The local store could not be read or written.
         public static let devicePersistenceFailure = Code(9001, "devicePersistenceFailure")
-        /// The server's answer could not be understood.
+        /// The server's answer is malformed.
         public static let synchronizationFailure = Code(9002, "synchronizationFailure")
         /// Messages can only be fetched while there is a connection.
         public static let manualSyncFailedNoConnection = Code(9004, "manualSyncFailedNoConnection")
-        /// Messages of this conversation are being fetched already; ``StrataError/progress`` says how far.
+        /// Messages of this conversation are already being fetched; see ``StrataError/progress``.
         public static let manualSyncAlreadyInProgress = Code(9005, "manualSyncAlreadyInProgress")
         /// All messages of this conversation are on this device.
         public static let manualSyncAlreadyFullySynced = Code(9006, "manualSyncAlreadyFullySynced")
-        /// There is nothing to fetch, for example no unread message that is not on this device.
+        /// There is nothing to fetch, for example because all unread messages are on this device.
         public static let manualSyncNothingToSync = Code(9007, "manualSyncNothingToSync")
         /// The message was deleted.
         public static let messageDeleted = Code(11001, "messageDeleted")
-        /// The conversation was deleted, or never existed.
+        /// The conversation was deleted or never existed.
         public static let conversationDeleted = Code(11002, "conversationDeleted")
-        /// The client has no such session.
+        /// The session does not exist.
         public static let invalidSession = Code(12001, "invalidSession")
-        /// There is a session with this identifier already, or another session of this user.
+        /// A session with this identifier exists, or the user has another session.
         public static let duplicateSession = Code(12002, "duplicateSession")
-        /// The property cannot stand in a predicate.
+        /// The property cannot be used in a predicate.
         public static let unqueryableProperty = Code(12000, "unqueryableProperty", domain: .querying)
-        /// The property cannot be compared with this operator, or with this kind of value.
+        /// The property does not support the operator, or the type of the value.
         public static let unsupportedPredicate = Code(12001, "unsupportedPredicate", domain: .querying)
         /// The property cannot be sorted by.
         public static let unsupportedSort = Code(12002, "unsupportedSort", domain: .querying)
-        /// An argument is wrong; the message names it.
+        /// An argument is invalid; the message names it.
         public static let invalidArgument = Code(20000, "invalidArgument")
-        /// A second client for the same store in one process.
+        /// Another client in this process uses the store.
         public static let storeInUse = Code(20001, "storeInUse")
-        /// The app has cancelled a transfer of content, or has ended the connection that it needed.
+        /// The app cancelled a content transfer, or ended the connection that the transfer needed.
         public static let transferCancelled = Code(20002, "transferCancelled")
-        /// A newer version of the library has written the store. The store is kept: update the app.
+        /// A newer version of the library wrote the store. The store is kept: update the app.
         public static let newerStore = Code(20003, "newerStore")
     }
 
-    /// What went wrong.
+    /// The error code.
     public let code: Code
-    /// The same in words, for logs. It contains no text of messages and no tokens.
+    /// A description of the error for logs. It contains neither message text nor tokens.
     public let message: String
-    /// With ``Code/distinctConversationExists``: the conversation that exists.
+    /// The existing conversation, with ``Code/distinctConversationExists``.
     public let existing: ConversationID?
-    /// With ``Code/alreadyAuthenticated``: the user who is signed in. With ``Code/duplicateSession``: the user who has a session.
+    /// With ``Code/alreadyAuthenticated``: the signed-in user. With ``Code/duplicateSession``: the user who has another
+    /// session.
     public let userID: UserID?
-    /// With ``Code/manualSyncAlreadyInProgress``: how far the fetch is.
+    /// The progress of the running fetch, with ``Code/manualSyncAlreadyInProgress``.
     public let progress: TransferProgress?
-    /// The errors that led to this one, such as that of the network or of the database; often none. An error that was stored, such as
-    /// ``Message/failure``, has none after it was read again.
+    /// The errors that caused this one, such as network or database errors; often none. A stored error, such as
+    /// ``Message/failure``, has none after it was read from the store.
     public let underlyingErrors: [any Error]
 
     init(
@@ -151,7 +154,7 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
         underlyingErrors = underlying
     }
 
-    /// Code and words.
+    /// The code and the message.
     public var description: String { "\(code): \(message)" }
 
     /// Compares everything except the underlying errors.

@@ -3,9 +3,9 @@
 public import ArgumentParser
 import Foundation
 
-/// The operator's command.
+/// The operator's command, `strata`.
 public struct StrataCommand: AsyncParsableCommand {
-    /// Name, help and subcommands.
+    /// The name, help and subcommands.
     public static let configuration = CommandConfiguration(
         commandName: "strata",
         abstract: "Runs and looks after a Strata conversation backend.",
@@ -22,17 +22,22 @@ public struct StrataCommand: AsyncParsableCommand {
     )
 
     #if STRATA_CHAT
-    /// What needs the client library, which images are built without.
+    /// The commands that need the client library. Container images are built without it.
     private static let clientCommands: [any ParsableCommand.Type] = [ChatCommand.self]
     #else
     private static let clientCommands: [any ParsableCommand.Type] = []
     #endif
 
-    /// Makes the root command, which by itself shows the help.
+    /// Creates the root command, which shows the help if it is run without a subcommand.
     public init() {}
 
-    /// Parses the command line, runs what it says, and ends the process with a status that says how that went: 0, or one of ``CommandFailure``'s,
-    /// or 64 for a command line that cannot be understood.
+    /// Parses the command line, runs the command, and ends the process.
+    ///
+    /// | Status | Meaning |
+    /// |---|---|
+    /// | 0 | success |
+    /// | 64 | an invalid command line |
+    /// | other | a status of ``CommandFailure`` |
     public static func launch() async -> Never {
         do {
             var command = try parseAsRoot()
@@ -49,13 +54,15 @@ public struct StrataCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Returns: nil for what is no failure, such as a request for help, or has been told already.
+    /// Returns the failure that an error stands for. nil: the error is no failure, such as a request for help, or it
+    /// was already reported.
     private static func failure(of error: any Error) -> CommandFailure? {
         if let failure = CommandFailure(of: error) { return failure }
         switch exitCode(for: error) {
         case .success: return nil
         case .validationFailure:
-            // The parser adds the usage to its message, several lines of it; the last one says how to read all of it.
+            // The parser's message includes several lines of usage. The last line names the option that shows the full
+            // help.
             let hint = fullMessage(for: error).split(separator: "\n").last.map(String.init)?.onOneLine ?? ""
             let message = message(for: error).onOneLine
             return CommandFailure(.usage, message.hasSuffix(".") ? "\(message) \(hint)" : "\(message). \(hint)")

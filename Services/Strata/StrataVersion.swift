@@ -2,10 +2,12 @@
 
 import CBuildInfo
 
-/// The version of this tree. `scripts/check_version.py`, which `make lint` runs, compares the other places that name it with this one.
+/// The version of Strata. `scripts/check_version.py`, which `make lint` runs, compares the other places that contain
+/// the version with this one.
 enum StrataVersion {
     static let current = "0.1.0"
-    /// The version, and the commit in parentheses if the build knows it: release builds in a Git checkout, and images built with `STRATA_COMMIT`.
+    /// The version, with the commit in parentheses if the build knows it. Release builds in a Git checkout and images
+    /// built with `STRATA_COMMIT` do.
     static let description = text(commit: String(cString: strata_commit()))
 
     static func text(commit: String) -> String { commit.isEmpty ? current : "\(current) (\(commit))" }

@@ -5,18 +5,18 @@ public import RPC
 public import StrataModel
 public import SwiftProtobuf
 
-/// Counts the answers of services, for a caller that bounds what it holds at a time.
+/// A counter of services' responses, for a caller that limits the memory it uses.
 public protocol CallAnswers: AnyObject, Sendable {
-    /// An answer of so many bytes has come, and is about to be decoded.
-    /// - Throws: what its caller gets instead.
+    /// Reports a response of `count` bytes before it is decoded.
+    /// - Throws: the error for the caller instead of the response.
     func answerReceived(byteCount count: Int) throws(Failure)
 }
 
 extension RPCClient {
-    /// Calls `endpoint` and decodes its answer.
-    /// - Parameter answers: counts the answer.
-    /// - Throws: ``StrataModel/Failure`` as the service decided it; `service_unavailable` when no instance could be reached in time, or
-    ///   when the fate of a call that may not be repeated is unknown; what `answers` throws.
+    /// Calls `endpoint` and decodes its response.
+    /// - Parameter answers: counts the response.
+    /// - Throws: ``StrataModel/Failure`` from the service; `service_unavailable` if no instance could be reached in
+    ///   time, or if the outcome of a call that must not be repeated is unknown; any error of `answers`.
     public func call<Request, Response>(
         _ endpoint: Endpoint<Request, Response>, with request: Request, deadline: ContinuousClock.Instant, trace: TraceID,
         answers: (any CallAnswers)? = nil
@@ -24,7 +24,8 @@ extension RPCClient {
         try await call(endpoint, effect: endpoint.effect, with: request, deadline: deadline, trace: trace, answers: answers)
     }
 
-    /// The same for a change that may have a name: under a name it is carried out once, and so may be repeated whatever the endpoint says.
+    /// Calls `endpoint` for a change with an optional idempotency key. With a key, the change is carried out once, so
+    /// that the call may be repeated regardless of the endpoint's effect.
     public func call<Request: ChangeRequest, Response>(
         _ endpoint: Endpoint<Request, Response>, with request: Request, as mutation: Mutation?, deadline: ContinuousClock.Instant, trace: TraceID,
         answers: (any CallAnswers)? = nil
@@ -50,7 +51,7 @@ extension RPCClient {
             answer = try await call(endpoint.method, with: payload, deadline: deadline, trace: trace, isIdempotent: effect != .once)
         } catch {
             let failure = Failure(rpcError: error)
-            // A caller that is told "access denied" must be able to rely on it that nothing was done.
+            // A caller that receives "access denied" must be able to rely on the call having had no effect.
             guard error.isAfterLoss, effect == .repeatable, !failure.saysThatItIsDone else { throw failure }
             throw Failure(rpcError: .transportLost)
         }
@@ -63,18 +64,18 @@ extension RPCClient {
 }
 
 extension Failure {
-    /// Whether it is how a service answers a call that it has carried out before.
+    /// True if a service responds with this failure to a repeated call that it has already carried out.
     fileprivate var saysThatItIsDone: Bool { code == .idInUse || code == .conflict }
 }
 
-/// What answers the calls of one feature.
+/// The handlers of the calls of one feature.
 public protocol CallHandler: Sendable {
     func register(on router: inout CallRouter)
 }
 
 extension RPCServer {
-    /// A server that answers the calls of these handlers.
-    /// - Parameter logger: hears of errors that are not refusals.
+    /// Creates a server that answers the calls of these handlers.
+    /// - Parameter logger: receives errors that are not refusals.
     public convenience init(
         _ handlers: [any CallHandler], configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger
     ) {
@@ -86,17 +87,18 @@ extension RPCServer {
     }
 }
 
-/// The methods a service answers, by number: what an `RPCServer` is given as its handler.
+/// A router of calls to handlers by method number. Its ``handleCall(_:payload:)`` is the handler of an `RPCServer`.
 public struct CallRouter: Sendable {
     private typealias Handler = @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
     private var handlers: [RPCMethod: Handler] = [:]
     private let logger: Logger
 
-    /// - Parameter logger: hears of errors that are not refusals.
+    /// Creates a router.
+    /// - Parameter logger: receives errors that are not refusals.
     public init(logger: Logger) { self.logger = logger }
 
-    /// Answers `endpoint` with `body`. A ``StrataModel/Failure`` it throws reaches the caller as it is; any other error is logged with the
-    /// call's trace and becomes `internal_server_error`.
+    /// Registers `body` as the handler of `endpoint`. A ``StrataModel/Failure`` that it throws is sent to the caller.
+    /// Any other error is logged with the call's trace and becomes `internal_server_error`.
     public mutating func register<Request, Response>(
         _ endpoint: Endpoint<Request, Response>, body: @escaping @Sendable (Request, RPCContext) async throws -> Response
     ) {
@@ -106,7 +108,7 @@ public struct CallRouter: Sendable {
         }
     }
 
-    /// Answers one call.
+    /// Handles a call.
     public func handleCall(_ context: RPCContext, payload: ByteBuffer) async throws -> ByteBuffer {
         guard let handler = handlers[context.method] else { throw RPCError.unknownMethod }
         do {
@@ -128,10 +130,11 @@ public struct CallRouter: Sendable {
 }
 
 extension Failure {
-    /// The answer of a service is longer than it may be, however small the request was: the server's fault, and nothing that another try would change.
+    /// The failure for a response that exceeds the size limit, regardless of the request's size. It is the server's
+    /// fault, and a retry would not help.
     public static let answerTooLarge = Failure(.internalServerError, "The answer is too large.")
 
-    /// What a caller of a service tells its client when the call itself failed.
+    /// Creates the failure for a client whose call to a service failed.
     init(rpcError error: RPCError) {
         if let payload = error.payload, let proto = try? ProtoFailure(protobuf: payload) {
             self = Failure(proto)
@@ -141,9 +144,9 @@ extension Failure {
         case .tooLarge: self = Failure(.invalidRequest, "The request is too large.")
         case .answerTooLarge: self = .answerTooLarge
         case .malformed, .internal: self = Failure(.internalServerError, "Something went wrong on our side.")
-        // An instance of an earlier version, which does not know the method yet, has done nothing: another one may. And a service that hangs is away
-        // like one that has ended. 408 would be the wrong word for it: it blames the client, and some repeat the
-        // request then without being asked, which a patch must not be.
+        // An instance of an earlier version that does not know the method has done nothing, and another instance may
+        // know it. A service that hangs is as unavailable as one that has ended. 408 would blame the client, and some
+        // clients repeat a request automatically after 408, which is not allowed for a patch.
         default: self = .unavailable
         }
     }
@@ -157,7 +160,7 @@ extension SwiftProtobuf.Message {
 }
 
 extension ByteBuffer {
-    /// The binary encoding of `message`.
+    /// Encodes `message` in the binary format.
     public init(protobuf message: some SwiftProtobuf.Message) throws {
         self = ByteBuffer(bytes: try message.serializedBytes() as [UInt8])
     }

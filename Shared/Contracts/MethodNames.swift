@@ -2,7 +2,7 @@
 public import RPC
 
 extension RPCMethod {
-    /// What the method is called in metrics and logs; its number if it has no name.
+    /// The method's name in metrics and logs, or its number if it has no name.
     public var name: String { Self.names[self] ?? description }
 
     static let names: [RPCMethod: String] = [
@@ -84,7 +84,7 @@ extension RPCMethod {
 }
 
 extension RPCServerConfiguration {
-    /// The same, with methods by their names in metrics and logs.
+    /// The configuration with method names instead of numbers in metrics and logs.
     public var withMethodNames: Self {
         var configuration = self
         configuration.methodName = \.name
@@ -93,7 +93,7 @@ extension RPCServerConfiguration {
 }
 
 extension RPCClientConfiguration {
-    /// The same, with methods by their names in metrics.
+    /// The configuration with method names instead of numbers in metrics.
     public var withMethodNames: Self {
         var configuration = self
         configuration.methodName = \.name

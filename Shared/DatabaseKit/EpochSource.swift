@@ -6,18 +6,19 @@ public import ServiceLifecycle
 public import StrataModel
 import Synchronization
 
-/// Which history of the database this is: shown with every conversation, and another one after the database was restored to an older state.
+/// The epoch of the database: the name of its history. It is shown with every conversation, and changes after the
+/// database was restored to an older state.
 ///
-/// The database decides (`conversations.check_epoch`). It is asked every two seconds while the service runs, and in between its last answer is used.
+/// The database decides with `conversations.check_epoch`. A service asks every two seconds while it runs, and uses the
+/// last answer in between.
 public final class EpochSource: Service {
-    /// How long after a restore the old epoch may still be shown.
+    /// The maximum age of a cached epoch. An old epoch may be shown for this long after a restore.
     public static let lifetime = Duration.seconds(10)
-    /// How often the database is asked.
     private static let interval = Duration.seconds(2)
 
     private struct Known {
         var value: String
-        /// How far the write-ahead log reached.
+        /// The end of the write-ahead log when the epoch was read.
         var reached: Int64?
         var askedAt: ContinuousClock.Instant
     }
@@ -34,22 +35,22 @@ public final class EpochSource: Service {
         checks = Counter(label: counter)
     }
 
-    /// The epoch as it was told last; empty before the first time.
+    /// The epoch of the last answer. Empty before the first answer.
     public var known: String { state.withLock { $0?.value ?? "" } }
 
-    /// The epoch now.
+    /// Returns the cached epoch, or asks the database if the cache is older than ``lifetime``.
     public func current(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
         if let known = state.withLock({ $0 }), .now < known.askedAt + Self.lifetime { return known.value }
         return try await check(deadline: deadline)
     }
 
-    /// The query by which the database says what it makes of what is known here.
+    /// The query that checks the cached epoch against the database.
     package var question: CheckEpoch {
         let known = state.withLock { $0 }
         return CheckEpoch(epoch: known?.value, reached: known?.reached)
     }
 
-    /// Asks the database.
+    /// Asks the database for its epoch and caches the answer.
     public func check(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
         let askedAt = ContinuousClock.now
         do throws(PostgresError) {
@@ -58,7 +59,7 @@ public final class EpochSource: Service {
             let columns = try rows.columns(of: CheckEpoch.self)
             let new = Known(value: try row[columns.epoch], reached: try row[optional: columns.reached], askedAt: askedAt)
             state.withLock { known in
-                // Of several answers that are under way the latest counts.
+                // If several answers are in flight, the one to the latest question counts.
                 if let known, known.askedAt > askedAt { return }
                 known = new
             }
@@ -69,7 +70,7 @@ public final class EpochSource: Service {
         }
     }
 
-    /// Asks now and then, until the service stops.
+    /// Checks the epoch every two seconds, until the service stops.
     public func run() async throws {
         await cancelWhenGracefulShutdown {
             repeat { _ = try? await self.check(deadline: .now + Self.interval) } while (try? await Task.sleep(for: Self.interval)) != nil
@@ -79,10 +80,9 @@ public final class EpochSource: Service {
 
 package struct EpochCheckColumns: ColumnSet {
     package let epoch: Column<String>
-    /// How far the write-ahead log reaches; null if the role may not know.
+    /// The end of the write-ahead log. Null if the role has no permission to read it.
     package let reached: Column<Int64>
 
-    /// Looks up the columns.
     package init(_ names: inout ColumnNames) throws(PostgresError) {
         epoch = try names.column("epoch")
         reached = try names.column("reached")
@@ -90,9 +90,9 @@ package struct EpochCheckColumns: ColumnSet {
 }
 
 package struct CheckEpoch: PostgresQuery {
-    /// The one that this process knows; nil: none.
+    /// The epoch that this process has cached. nil: none.
     package let epoch: String?
-    /// How far the write-ahead log reached then.
+    /// The end of the write-ahead log when `epoch` was read.
     package let reached: Int64?
 
     package typealias Columns = EpochCheckColumns
@@ -100,10 +100,8 @@ package struct CheckEpoch: PostgresQuery {
     package static let statement = Statement(
         "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)", isIdempotent: true)
 
-    /// In the order of the statement.
     package var parameters: [Value] { [Value(epoch), Value(reached)] }
 
-    /// Of these parameters.
     package init(epoch: String?, reached: Int64?) {
         self.epoch = epoch
         self.reached = reached

@@ -4,13 +4,14 @@ public import Postgres
 public import StrataModel
 
 extension Failure {
-    /// A fault of ours, of which a client is told nothing more.
+    /// The failure for an internal error. It tells the client no details.
     public static let unexpected = Failure(.internalServerError, "Something went wrong on our side.")
 
-    /// What a client is told when the database did not do what it was asked; nil if that is a fault of ours. Carries nothing of the server's message.
+    /// Creates the failure that a client receives for a database error. nil if the error is an internal one. The
+    /// failure contains nothing of the server's message.
     ///
-    /// What may succeed when it is tried again is `service_unavailable`, also a write whose fate is unknown: creates carry ids and can be repeated, and of the
-    /// rest the client decides.
+    /// An error that a retry may overcome becomes `service_unavailable`. This includes a write whose outcome is
+    /// unknown: creates carry ids and can be retried; for other writes, the client decides.
     public init?(expected error: PostgresError) {
         switch error.code {
         case .deadlineExceeded, .cancelled, .connectionUnavailable, .queueFull, .closed, .fateUnknown: self = .unavailable
@@ -20,10 +21,11 @@ extension Failure {
         }
     }
 
-    /// The same, and ``unexpected`` for a fault of ours.
+    /// Creates the failure for a database error, and ``unexpected`` if the error is an internal one.
     public init(postgres error: PostgresError) { self = Failure(expected: error) ?? .unexpected }
 
-    /// The same for a block that reads rows: what is no `PostgresError` is a failure already, or unexpected.
+    /// Creates the failure for an error from a block that reads rows. A ``StrataModel/Failure`` stays as it is, a
+    /// ``Postgres/PostgresError`` is converted, and any other error becomes ``unexpected``.
     public init(reading error: any Error) {
         switch error {
         case let failure as Failure: self = failure
@@ -34,7 +36,8 @@ extension Failure {
 }
 
 extension PostgresError {
-    /// What a handler throws: the failure that a client is told, or the error itself if it is a fault of ours, which the call router logs.
+    /// The error that a handler throws: the failure for the client, or the error itself if it is an internal one, which
+    /// the call router logs.
     public var refusal: any Error {
         if code == .cancelled { return CancellationError() }
         if let failure = Failure(expected: self) { return failure }

@@ -3,9 +3,9 @@
 import FoundationEssentials
 public import StrataModel
 
-/// Operations on metadata, and their effects, in the form in which functions of the database take and return them.
+/// Conversions of metadata operations and effects to and from the JSON of the database's functions.
 public enum MetadataJSON {
-    /// `[{"path":"a.b","set":[["a.b","v"],…]} | {"path":"a.b","delete":true}, …]`
+    /// Encodes operations: `[{"path":"a.b","set":[["a.b","v"],…]} | {"path":"a.b","delete":true}, …]`.
     public static func encode(_ operations: [MetadataOperation]) -> String {
         var out: [UInt8] = [UInt8(ascii: "[")]
         for (index, operation) in operations.enumerated() {
@@ -31,8 +31,8 @@ public enum MetadataJSON {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// `[["a.b","v"], ["c",null], …]`
-    /// - Throws: an error if it is no list of effects: a fault of ours.
+    /// Decodes effects: `[["a.b","v"], ["c",null], …]`.
+    /// - Throws: an error if the text is not a list of effects, which is an internal error.
     public static func effects(_ text: String) throws -> [MetadataEffect] {
         try JSONDecoder().decode([[String?]].self, from: Data(text.utf8))
             .map { pair in
@@ -55,5 +55,5 @@ public enum MetadataJSON {
     }
 }
 
-/// The database answered something that is no list of effects: a fault of ours.
+/// An internal error: the database's answer is not a list of effects.
 private struct MalformedEffects: Error {}

@@ -5,37 +5,40 @@ public import Postgres
 public import ServiceKit
 import StrataModel
 
-/// How a service reaches PostgreSQL. Services without a database do not link this module, nor libpq.
+/// The settings of a service's connections to PostgreSQL. Services without a database link neither this module nor
+/// libpq.
 ///
 /// | Key | Default | Meaning |
 /// |---|---|---|
 /// | `STRATA_POSTGRES_URL` | required, secret | the database, as the role of the service |
-/// | `STRATA_POSTGRES_QUEUE` | 8192; 1 to 1,048,576 | statements that wait for a connection of one pool; beyond it calls fail at once |
-/// | `STRATA_POSTGRES_QUEUE_BYTES` | 32 MB; 64 KB to 2 GB | bytes of their parameters |
+/// | `STRATA_POSTGRES_QUEUE` | 8192; 1 to 1,048,576 | queued statements per pool; further calls fail at once |
+/// | `STRATA_POSTGRES_QUEUE_BYTES` | 32 MB; 64 KB to 2 GB | bytes of parameters of queued statements, per pool |
 public struct PostgresSettings: Sendable {
-    /// The database, as the role of the service.
+    /// The URL of the database, with the role of the service.
     public var url: Secret<String>
-    /// Statements that wait for a connection of one pool.
+    /// The maximum number of statements that are queued for a connection of one pool.
     public var queue = 8192
-    /// Bytes of their parameters.
+    /// The maximum bytes of parameters of queued statements.
     public var queueBytes = 32 << 20
 
-    /// Settings with this address, and for the rest the defaults above.
+    /// Creates settings with this address and the defaults.
     public init(url: String) { self.url = Secret(url) }
 
-    /// Reads them.
-    /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
+    /// Reads the settings from the environment.
+    /// - Throws: `SettingsError` naming the key that is missing or invalid.
     public init(_ settings: Settings) throws {
         url = try settings.secret("STRATA_POSTGRES_URL")
         queue = try settings.int("STRATA_POSTGRES_QUEUE", default: queue, in: 1...1 << 20)
         queueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: queueBytes, in: 1 << 16...Int(Int32.max))
     }
 
-    /// A pool.
+    /// Creates a pool.
     /// - Parameters:
-    ///   - name: of the service and, if it has several pools, of this one, by which PostgreSQL lists the connections and metrics name the pool.
-    ///   - statementTimeout: how long one statement may take; nil: as every pool.
-    /// - Throws: if the address cannot be used.
+    ///   - name: the name of the service, followed by the pool's name if the service has several pools. PostgreSQL
+    ///     lists the connections under it, and metrics are labeled with it.
+    ///   - statementTimeout: the maximum duration of one statement. nil: the default of
+    ///     ``Postgres/PostgresConfiguration``.
+    /// - Throws: an error if the address is invalid.
     public func pool(
         _ name: String, mode: PostgresPool.Mode, connections: Int, statementTimeout: Duration? = nil, logger: Logger
     ) throws -> PostgresPool {
@@ -50,7 +53,7 @@ public struct PostgresSettings: Sendable {
 }
 
 extension PostgresPool {
-    /// Asks the database for the readiness check of a service.
+    /// Checks for a service's readiness probe that the database answers.
     /// - Throws: ``StrataModel/Failure/unavailable`` if it does not answer in time.
     public func check(within limit: Duration) async throws {
         guard await isReachable(deadline: .now + limit) else { throw Failure.unavailable }

@@ -7,19 +7,20 @@ public import ServiceLifecycle
 public import StrataModel
 import Synchronization
 
-/// For which apps changes may have to be recorded for webhooks. For all others a writing statement is the one that it would be if there were no webhooks.
+/// The apps whose changes may have to be recorded for webhooks. For all other apps, writing statements omit the
+/// recording.
 ///
-/// All such apps are read once a second. An answer that is older than ``lifetime`` says nothing any more: then changes of every app are asked to be recorded,
-/// and the database decides. The webhooks service lets a hook become active only when longer than that has passed since an app was first named here.
+/// All such apps are read once a second. If the answer is older than ``lifetime``, statements ask for a recording for
+/// every app, and the database decides. The webhooks service activates a hook only after the app has been listed here
+/// for longer than ``lifetime``.
 public final class RecordedApps: Service {
-    /// For how long an answer of the database is used.
+    /// The maximum age of a cached answer.
     public static let lifetime = Duration.seconds(3)
-    /// How often the database is asked.
     private static let interval = Duration.seconds(1)
 
     private struct Known {
         var apps: Set<AppID>
-        /// Before the question was sent.
+        /// The time before the question was sent.
         var askedAt: ContinuousClock.Instant
     }
 
@@ -33,7 +34,7 @@ public final class RecordedApps: Service {
         self.logger = logger
     }
 
-    /// Whether a change of this app may have to be recorded.
+    /// True if a change of this app may have to be recorded.
     public func mayHaveHooks(_ app: AppID) -> Bool {
         state.withLock { known in
             guard let known, .now < known.askedAt + Self.lifetime else { return true }
@@ -41,8 +42,8 @@ public final class RecordedApps: Service {
         }
     }
 
-    /// Asks the database.
-    /// - Throws: if it does not answer; then what is known stays until it is too old.
+    /// Reads the apps from the database.
+    /// - Throws: an error if the database does not answer. The cached apps then stay until they expire.
     public func refresh(deadline: ContinuousClock.Instant) async throws(PostgresError) {
         let askedAt = ContinuousClock.now
         let rows = try await database.query(ReadRecordedApps(), deadline: deadline)
@@ -51,13 +52,13 @@ public final class RecordedApps: Service {
         for row in rows { apps.insert(AppID(rawValue: try row[columns.app])) }
         let new = Known(apps: apps, askedAt: askedAt)
         state.withLock { known in
-            // Of several answers that are under way the latest counts.
+            // If several answers are in flight, the one to the latest question counts.
             if let known, known.askedAt > askedAt { return }
             known = new
         }
     }
 
-    /// Asks once a second, until the service stops.
+    /// Reads the apps once a second, until the service stops.
     public func run() async throws {
         await cancelWhenGracefulShutdown {
             repeat {
@@ -79,13 +80,12 @@ package struct RecordedAppsColumns: ColumnSet {
     }
 }
 
-/// The apps with a hook that is active, or about to be.
+/// Reads the apps with a hook that is active or about to become active.
 package struct ReadRecordedApps: PostgresQuery {
     package typealias Columns = RecordedAppsColumns
 
     package static let statement = Statement("webhooks.recorded_apps", sql: "SELECT app_id FROM webhooks.recorded_apps()", isIdempotent: true)
 
-    /// None.
     package var parameters: [Value] { [] }
 
     package init() {}

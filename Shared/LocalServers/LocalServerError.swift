@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a server or a program of this machine could not be run. The description is a sentence for the person at the terminal; it never
-/// holds a password.
+/// The reason why a server or a program of this machine could not be run. The description is a sentence for the person
+/// at the terminal; it never contains a password.
 public struct LocalServerError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What went wrong, as a class of failures. More may be added.
+    /// The class of a failure. More may be added.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Value: String {
             case missingProgram, spawnFailed, startFailed, timedOut, unusableDirectory, portInUse, commandFailed
@@ -15,15 +15,15 @@ public struct LocalServerError: Error, Equatable, Sendable, CustomStringConverti
             self.value = value
         }
 
-        /// A program is neither in `PATH` nor where Debian puts it.
+        /// A program is neither in `PATH` nor in Debian's directories.
         public static let missingProgram = Code(.missingProgram)
-        /// The operating system refused to make the process.
+        /// The operating system refused to spawn the process.
         public static let spawnFailed = Code(.spawnFailed)
         /// The server ended before it was ready.
         public static let startFailed = Code(.startFailed)
         /// The server did not become ready, or did not end, in time.
         public static let timedOut = Code(.timedOut)
-        /// A directory cannot be made, or the user the server runs as cannot reach it.
+        /// A directory cannot be created, or the user the server runs as cannot reach it.
         public static let unusableDirectory = Code(.unusableDirectory)
         /// Another process listens on the port.
         public static let portInUse = Code(.portInUse)
@@ -36,15 +36,12 @@ public struct LocalServerError: Error, Equatable, Sendable, CustomStringConverti
         }
     }
 
-    /// The class of failure.
+    /// The class of the failure.
     public let code: Code
-    /// What happened and, where there is one, what to do about it.
+    /// A description of the failure, with the remedy if there is one.
     public let message: String
 
-    /// Makes an error.
-    /// - Parameters:
-    ///   - code: the class of failure.
-    ///   - message: a sentence for a person.
+    /// Creates an error.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

@@ -3,14 +3,14 @@
 import Foundation
 import Glibc
 
-/// A directory that a server running as another user can own and reach.
+/// Functions that prepare a directory for a server that may run as another user.
 enum ServerDirectory {
-    /// Makes `path` ready for a server.
+    /// Prepares `path` for a server.
     /// - Parameters:
-    ///   - path: where the server's files should be.
-    ///   - user: who the server runs as; nil is ourselves, and then nothing can be in the way.
-    ///   - notice: hears it when the files have to be somewhere else.
-    /// - Returns: where they are: `path`, or a directory under `/var/tmp` that `path` then links to.
+    ///   - path: The directory for the server's files.
+    ///   - user: The user the server runs as. nil: the user of this process, who can access the directory in any case.
+    ///   - notice: Called with a message if the files have to be elsewhere.
+    /// - Returns: The directory of the files: `path`, or a directory under `/var/tmp` to which `path` then links.
     static func prepare(_ path: String, for user: SystemUser?, notice: @Sendable (String) -> Void) async throws -> String {
         if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
             try makeDirectory(target, mode: 0o700, owner: user)
@@ -28,7 +28,7 @@ enum ServerDirectory {
         return fallback
     }
 
-    /// Makes one directory, unless it exists, and sets its owner and mode.
+    /// Creates one directory, unless it exists, and sets its owner and mode.
     static func makeDirectory(_ path: String, mode: mode_t, owner: SystemUser?) throws {
         if mkdir(path, mode) != 0, errno != EEXIST { throw unusable(path, cannotBe: "made") }
         var info = stat()
@@ -43,13 +43,17 @@ enum ServerDirectory {
         try attempt(to: "make \(path)") { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
     }
 
-    /// Whether the user can enter a directory, asked of the system itself: modes, lists and mounts all count.
+    /// Returns true if the user can enter a directory. The check runs `cd` as that user, so modes, access control lists
+    /// and mounts all count.
     private static func canTraverse(_ path: String, as user: SystemUser) async throws -> Bool {
         let shell = try Programs.find("sh")
         return try await ChildProcess.run(Launch(shell, arguments: ["-c", #"cd "$1""#, "sh", path], directory: "/", user: user)).isSuccess
     }
 
-    /// `/var/tmp/strata-<digest of the path>/<last component>`. The outer directory must be ours: its name can be guessed, so others could have made it.
+    /// Returns `/var/tmp/strata-<digest of the path>/<last component>`.
+    ///
+    /// The outer directory must belong to this process's user. Its name is predictable, so another user could have
+    /// created it.
     private static func fallbackDirectory(for path: String, user: SystemUser) throws -> String {
         let outer = "/var/tmp/strata-" + String(fingerprint(of: path), radix: 16)
         if mkdir(outer, 0o711) != 0, errno != EEXIST { throw unusable(outer, cannotBe: "made") }
@@ -63,7 +67,7 @@ enum ServerDirectory {
         return inner
     }
 
-    /// FNV-1a, 64 bits: it has to be the same in every process, which `Hasher` is not.
+    /// Returns an FNV-1a hash of 64 bits. `Hasher` is not suitable, because its hashes differ between processes.
     private static func fingerprint(of text: String) -> UInt64 {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }

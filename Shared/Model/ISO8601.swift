@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The time format of the wire: read with any offset and precision, written as UTC with milliseconds and `Z` (docs/conformance.md §1.7).
+
+/// The wire's time format: parsed with any offset and precision, written in UTC with milliseconds and `Z`
+/// (docs/conformance.md §1.7).
 public enum ISO8601 {
-    /// Reads `2018-05-04T09:30:00.125Z`, also with another or no fraction, with an offset (`+02:00`, `+0200`, `+02`), with none (taken as
-    /// UTC), or a date alone. Nil for anything else. Digits beyond the microsecond are dropped.
+    /// Parses `2018-05-04T09:30:00.125Z` or a date alone. The fraction can have any precision; digits beyond
+    /// microseconds are discarded. The offset can be `+02:00`, `+0200`, `+02` or absent, which means UTC. Returns nil
+    /// for anything else.
     public static func parse(_ text: some StringProtocol) -> Timestamp? {
         guard text.utf8.count <= 64 else { return nil }
         var scanner = Scanner(bytes: Array(text.utf8))
@@ -19,7 +22,8 @@ public enum ISO8601 {
         return Timestamp(microseconds: seconds * 1_000_000 + microseconds)
     }
 
-    /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar. Years begin in March here, so that the leap day comes last.
+    /// Returns the days from 1970-01-01 to a date of the proleptic Gregorian calendar. Internally, years begin in
+    /// March, so that the leap day is last.
     static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
         let shifted = month > 2 ? year : year - 1
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -29,7 +33,7 @@ public enum ISO8601 {
         return era * 146097 + dayOfEra - 719468
     }
 
-    /// The date that is `days` after 1970-01-01.
+    /// Returns the date that is `days` after 1970-01-01.
     package static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719468
         let era = (shifted >= 0 ? shifted : shifted - 146096) / 146097
@@ -44,7 +48,7 @@ public enum ISO8601 {
 }
 
 extension ISO8601 {
-    /// Reads the pieces of a time one after the other; each function is nil if its piece is malformed.
+    /// A scanner for the components of a time. Each function returns nil if its component is malformed.
     private struct Scanner {
         let bytes: [UInt8]
         var index = 0
@@ -75,7 +79,7 @@ extension ISO8601 {
             guard let year = digits(4), skip(any: "-"), let month = digits(2), skip(any: "-"), let day = digits(2) else { return nil }
             guard (1...12).contains(month), day >= 1 else { return nil }
             let result = ISO8601.days(year: year, month: month, day: day)
-            // A day that the month does not have comes back as one of the next month.
+            // A day that exceeds its month converts to a date in the next month.
             guard day <= 28 || ISO8601.date(days: result) == (year, month, day) else { return nil }
             return result
         }

@@ -4,36 +4,36 @@ public import FoundationEssentials
 public import Postgres
 public import StrataModel
 
-/// A change that was carried out under its name before.
+/// The record of a change that was already carried out under its idempotency key.
 public struct EarlierChange: Sendable {
-    /// What its writing function answered: `ok`, `none`, `created` or `found`.
+    /// The outcome of the writing function: `ok`, `none`, `created` or `found`.
     public let outcome: String
-    /// Where it is told.
+    /// The change's positions in the logs.
     public let place: LogPosition
-    /// What it made, where the request does not say.
+    /// The id of the created object. nil if the request contains it.
     public let object: UUID?
 
-    /// What was carried out under the name of a change: one row, or none.
+    /// Finds the record of an idempotency key: one row, or none.
     public struct Find: PostgresQuery {
-        /// The app.
+        /// The app of the change.
         public let app: AppID
-        /// Who made the change.
+        /// The user who made the change.
         public let user: UserID
-        /// Names the change.
+        /// The idempotency key.
         public let id: UUID
 
-        /// The columns of its row.
+        /// The result columns.
         public typealias Columns = FindColumns
 
-        /// The statement.
+        /// The statement that calls `conversations.find_mutation`.
         public static let statement = Statement(
             "mutation.find", sql: "SELECT fingerprint, outcome, position, user_position, object FROM conversations.find_mutation($1, $2, $3)",
             isIdempotent: true)
 
-        /// In the order of the statement.
+        /// The values of `$1`, `$2` and `$3`.
         public var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(id)] }
 
-        /// Looks for a change of `user`.
+        /// Creates the query for a change of `user`.
         public init(_ mutation: Mutation, of user: UserID, in app: AppID) {
             self.app = app
             self.user = user
@@ -41,9 +41,10 @@ public struct EarlierChange: Sendable {
         }
     }
 
-    /// - Parameter rows: of ``Find``.
-    /// - Returns: nil if there are none.
-    /// - Throws: `invalid_header` if the name was given to another request; a ``Postgres/PostgresError`` if the row is not as expected.
+    /// Reads the record from the rows of ``Find``.
+    /// - Returns: nil if there are no rows.
+    /// - Throws: `invalid_header` if the idempotency key was used for another request; a ``Postgres/PostgresError`` if
+    ///   the row cannot be read.
     public init?(_ rows: Rows, of mutation: Mutation) throws {
         guard let row = rows.first else { return nil }
         let columns = try rows.columns(of: Find.self)
@@ -59,7 +60,7 @@ public struct EarlierChange: Sendable {
         object = try row[optional: columns.object]
     }
 
-    /// The columns of ``Find``.
+    /// The result columns of ``Find``.
     public struct FindColumns: ColumnSet {
         let fingerprint: Column<Int64>
         let outcome: Column<String>
@@ -67,7 +68,7 @@ public struct EarlierChange: Sendable {
         let userPosition: Column<Int64>
         let object: Column<UUID>
 
-        /// Looks up the columns.
+        /// Looks up the columns by their names.
         public init(_ names: inout ColumnNames) throws(PostgresError) {
             fingerprint = try names.column("fingerprint")
             outcome = try names.column("outcome")
@@ -77,22 +78,24 @@ public struct EarlierChange: Sendable {
         }
     }
 
-    /// After how long a change that another request is carrying out is looked for again: the first time, and at most. It doubles in between.
+    /// The pauses between two lookups of a change that another request is carrying out. They double from the first to
+    /// the longest.
     private static let pauses = (first: Duration.milliseconds(20), longest: Duration.milliseconds(500))
 
-    /// How often it is looked for before it is tried again.
+    /// The number of lookups before the change is tried again.
     private static let looks = 4
 
-    /// Carries out a change that may have a name, once.
+    /// Carries out a change at most once under its idempotency key.
     ///
     /// - Parameters:
-    ///   - mutation: its name; nil: it has none.
-    ///   - deadline: until when another request that is carrying it out is waited for.
-    ///   - carryOut: carries it out; nil if it was carried out before, or is being carried out by another request.
-    ///   - find: looks for what was carried out under the name.
-    ///   - answer: what was carried out before is answered with.
-    /// - Throws: what `carryOut` throws, unless the change was carried out before: a repetition may be refused for what has happened since, and is answered
-    ///   all the same.
+    ///   - mutation: the idempotency key. nil: none.
+    ///   - deadline: the end of waiting for another request that carries out the same change.
+    ///   - carryOut: carries out the change. Returns nil if it was carried out before, or if another request is
+    ///     carrying it out.
+    ///   - find: looks up the record of an earlier change with the same key.
+    ///   - answer: builds the answer from the record.
+    /// - Throws: the error of `carryOut`, unless the change was carried out before. A repetition may be refused because
+    ///   of later changes, and still gets the first answer.
     public static func once<T>(
         _ mutation: Mutation?, until deadline: ContinuousClock.Instant, carryOut: () async throws -> T?,
         find: (Mutation) async throws -> EarlierChange?, answer: (EarlierChange) async throws -> T
@@ -108,7 +111,7 @@ public struct EarlierChange: Sendable {
             if let mutation, !(refusal is CancellationError), let earlier = try await find(mutation) { return try await answer(earlier) }
             if let refusal { throw refusal }
             guard let mutation, .now + pause < deadline else { throw Failure.unavailable }
-            // Most often the other one succeeds: only after a while it is worth to try what it may have been refused.
+            // The other request usually succeeds. Try again only after some lookups, in case it was refused.
             for _ in 0..<looks where .now + pause < deadline {
                 try await Task.sleep(for: pause * Double.random(in: 0.8...1.2))
                 if let earlier = try await find(mutation) { return try await answer(earlier) }

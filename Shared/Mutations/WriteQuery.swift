@@ -3,12 +3,13 @@
 public import Postgres
 public import StrataModel
 
-/// A writing function, its parameters and the columns of its rows: one type, in which each of them has a name. See ``Postgres/PostgresQuery``.
+/// A writing function, its parameters and its result columns in one type, in which each has a name. See
+/// ``Postgres/PostgresQuery``.
 public protocol WriteQuery: Sendable {
-    /// By which its rows are read.
+    /// The result columns of the function.
     associatedtype Columns: ColumnSet
 
-    /// The function, as it is and under the name of a change.
+    /// The statements that call the function, without and with an idempotency key.
     static var statement: WriteStatement { get }
 
     /// The values of `$1`, `$2`, … of the function.
@@ -16,8 +17,8 @@ public protocol WriteQuery: Sendable {
 }
 
 extension WriteQuery {
-    /// The statement to ask for and its parameters.
-    /// - Parameter isRecorded: whether webhooks may have to tell of the change.
+    /// Returns the statement to send, and its parameters.
+    /// - Parameter isRecorded: true if the change may have to be recorded for webhooks.
     public func asked(
         by user: UserID, in app: AppID, as mutation: Mutation?, isRecorded: Bool = false
     ) -> (statement: Statement, parameters: [Value]) {
@@ -29,8 +30,8 @@ extension WriteQuery {
 }
 
 extension Written {
-    /// The columns by which the rows of this query are read.
-    /// - Throws: what reading the columns throws.
+    /// Returns the columns of this query's rows.
+    /// - Throws: the error of the column lookup.
     public func columns<Query: WriteQuery>(of query: Query.Type) throws(PostgresError) -> Query.Columns {
         try rows.columns(Query.Columns.self)
     }

@@ -3,35 +3,41 @@
 public import Postgres
 public import StrataModel
 
-/// A writing function of the database, and the ways to ask for it: as it is, and under the name that a client gave the change (``StrataModel/Mutation``), which
-/// is committed together with what the function does. Either may record what webhooks are to tell of the change (Shared/Schema, webhooks), in the same transaction.
+/// The statements that call a writing function of the database, without and with an idempotency key
+/// (``StrataModel/Mutation``). The key's record is committed together with the change. Each form may also record the
+/// change for webhooks in the same transaction (Shared/Schema, webhooks).
 public struct WriteStatement: Sendable {
-    /// The function alone.
+    /// The statement without an idempotency key.
     public let plain: Statement
-    /// The function between `begin_mutation` and `end_mutation` (Shared/Schema, mutations). No row: the change was carried out before, or is being carried out.
-    /// Otherwise each row has two columns that ``plain`` does not have: `told_position` and `told_user_position` say where the change is told.
+    /// The statement with an idempotency key: the function between `begin_mutation` and `end_mutation` (Shared/Schema,
+    /// mutations).
+    ///
+    /// It returns no row if the change was carried out before or another request is carrying it out. Otherwise each row
+    /// has two columns more than ``plain``: `told_position` and `told_user_position`, the change's positions in the
+    /// logs.
     public let once: Statement
-    /// ``plain``, with what webhooks tell; the same if they tell nothing of it.
+    /// ``plain`` with recording for webhooks. Equal to ``plain`` if webhooks do not report the change.
     public let plainRecorded: Statement
-    /// ``once``, with what webhooks tell; the same if they tell nothing of it.
+    /// ``once`` with recording for webhooks. Equal to ``once`` if webhooks do not report the change.
     public let onceRecorded: Statement
 
-    /// The positions of the changes that webhooks tell of: expressions of SQL over the function's row, `r`; `NULL` where nothing changed.
+    /// The positions of the changes that webhooks report: SQL expressions over the function's row, `r`. `NULL`: nothing
+    /// changed.
     public struct Recorded: Sendable {
         let first: String
         let last: String
 
-        /// One change.
+        /// Creates the range of a single change.
         public init(position: String) { self.init(first: position, last: position) }
 
-        /// All changes from one position to another.
+        /// Creates the range of all changes from `first` to `last`.
         public init(first: String, last: String) {
             self.first = first
             self.last = last
         }
     }
 
-    /// What of a row tells where the change stands: expressions of SQL over the function's row, `r`, and the parameters.
+    /// The outcome and the log positions of a change: SQL expressions over the function's row, `r`, and the parameters.
     public struct Place: Sendable {
         let outcome: String
         let conversation: String
@@ -40,11 +46,11 @@ public struct WriteStatement: Sendable {
         let object: String
 
         /// - Parameters:
-        ///   - outcome: `ok`, `none`, `created` or `found`, or what refuses.
-        ///   - conversation: the conversation that it changes; `NULL` if it belongs to the user alone.
-        ///   - position: where its log tells of it; `NULL` if nothing changed there.
-        ///   - userPosition: the same in the user's own log.
-        ///   - object: the id of what was made, if the request does not say it.
+        ///   - outcome: `ok`, `none`, `created` or `found`, or the outcome of a refusal.
+        ///   - conversation: the changed conversation. `NULL` if the change belongs to the user alone.
+        ///   - position: the change's position in the conversation's log. `NULL` if nothing changed there.
+        ///   - userPosition: the change's position in the user's own log. `NULL` if nothing changed there.
+        ///   - object: the id of the created object, if the request does not contain it.
         public init(
             outcome: String = "r.outcome", conversation: String = "NULL", position: String = "NULL", userPosition: String = "NULL",
             object: String = "NULL"
@@ -58,13 +64,15 @@ public struct WriteStatement: Sendable {
     }
 
     /// - Parameters:
-    ///   - name: of ``plain``.
-    ///   - columns: what is selected of the function's row, `r`.
-    ///   - function: with its schema.
-    ///   - arguments: the parameters, with casts where they are needed, and constants. The first one is the app.
-    ///   - place: where the change stands.
-    ///   - recorded: what webhooks tell of; nil: of the position of `place` if it names a conversation, and of nothing otherwise.
-    ///   - isIdempotent: whether ``plain`` may be repeated. ``once`` always may.
+    ///   - name: the name of ``plain``.
+    ///   - columns: the columns selected from the function's row, `r`.
+    ///   - function: the function's name, with its schema.
+    ///   - arguments: the function's arguments: parameters, with casts where needed, and constants. The first one is
+    ///     the app.
+    ///   - place: the outcome and the log positions of the change.
+    ///   - recorded: the positions that webhooks report. nil: the position of `place` if it names a conversation,
+    ///     otherwise none.
+    ///   - isIdempotent: true if ``plain`` may be retried. ``once`` always may.
     public init(
         _ name: String, columns: String, function: String, arguments: [String], place: Place, recorded: Recorded? = nil, isIdempotent: Bool = false
     ) {
@@ -76,10 +84,10 @@ public struct WriteStatement: Sendable {
         let plain = "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r"
         self.plain = Statement(name, sql: plain, isIdempotent: isIdempotent)
         plainRecorded = recording.map { Statement("\(name).recorded", sql: "\(plain) \($0)", isIdempotent: isIdempotent) } ?? self.plain
-        // The parameters that the function does not have: app, user, id, fingerprint.
+        // The parameters that follow the function's: app, user, idempotency key, fingerprint.
         let parameters = arguments.count { $0.hasPrefix("$") }
         let own = (1...4).map { "$\(parameters + $0)" }
-        // Each is given the app by what stands before it, and so runs only if that has a row, and after it.
+        // Each function takes the app from the preceding one's row. So it runs after it, and only if that row exists.
         let given = ["b.app_id"] + arguments.dropFirst()
         let once = """
             SELECT s.position AS told_position, s.user_position AS told_user_position, \(columns)
@@ -93,21 +101,25 @@ public struct WriteStatement: Sendable {
         onceRecorded = recording.map { Statement("\(name).once.recorded", sql: "\(once)\n\($0)", isIdempotent: true) } ?? self.once
     }
 
-    /// The parameters of ``once``: those of ``plain``, and what names the change.
+    /// Returns the parameters of ``once``: those of ``plain``, then the app, the user, the idempotency key and the
+    /// fingerprint.
     func parametersOnce(_ parameters: [Value], by user: UserID, in app: AppID, as mutation: Mutation) -> [Value] {
         parameters + [.uuid(app.rawValue), .text(user.rawValue), .uuid(mutation.id), .int8(Int64(bitPattern: mutation.fingerprint))]
     }
 }
 
-/// What a writing function answered.
+/// The result of a writing function.
 public struct Written: Sendable {
-    /// At least one.
+    /// The rows of the result: at least one.
     public let rows: Rows
-    /// Where the change is told, if it has a name; nil: the function's own columns say it, if it had an effect.
+    /// The change's positions in the logs, if it has an idempotency key. nil: the function's own columns contain the
+    /// positions, if the call changed anything.
     public let place: LogPosition?
 
-    /// - Returns: nil if there is no row: under a name, the change was carried out before, or is being carried out.
-    /// - Throws: what reading the columns throws.
+    /// Reads the result.
+    /// - Returns: nil if there are no rows: the change was carried out before under its idempotency key, or another
+    ///   request is carrying it out.
+    /// - Throws: the error of the column lookup.
     public init?(_ rows: Rows, isNamed: Bool) throws(PostgresError) {
         guard let first = rows.first else { return nil }
         self.rows = rows
@@ -121,7 +133,7 @@ public struct Written: Sendable {
             userPosition: try first[optional: columns.userPosition].map { Position($0) })
     }
 
-    /// The columns of ``WriteStatement/once`` alone.
+    /// The columns that only ``WriteStatement/once`` returns.
     private struct PlaceColumns: ColumnSet {
         let position: Column<Int64>
         let userPosition: Column<Int64>

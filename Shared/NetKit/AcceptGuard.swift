@@ -9,22 +9,26 @@ import Glibc
 import Musl
 #endif
 
-/// Keeps a listening socket through a time without descriptors or memory: pauses, counts, and says once what is missing and once that it is over.
+/// A channel handler that keeps a listening socket alive while the process has no free descriptors or memory.
 ///
-/// The last descriptors of a process are not for connections (``OpenFileLimit``): a connection that gets one of them is closed at once, whatever uses the others.
+/// It pauses accepting, counts the failures, and logs one line at the beginning of the shortage and one at its end.
 ///
-/// Without a pause the loop would spin: the connection that cannot be accepted stays in the kernel's queue, and so the socket stays readable.
-/// Connections that are open are not touched by any of this; those that wait are accepted when something has been closed.
+/// The last descriptors of a process are reserved (``OpenFileLimit``). A connection that receives one of them is closed
+/// at once, regardless of what uses the others.
+///
+/// Without a pause the event loop would spin: the connection that cannot be accepted stays in the kernel's queue, so
+/// the socket stays readable. Open connections are not affected. Waiting connections are accepted when descriptors or
+/// memory become free.
 public final class AcceptGuard: ChannelDuplexHandler {
-    /// The accepted connections; they are not changed.
+    /// The accepted connections, which are passed on unchanged.
     public typealias InboundIn = any Channel
-    /// Passed on unchanged.
+    /// The outbound type, which is passed on unchanged.
     public typealias OutboundIn = any Channel
 
-    /// How long nothing is accepted after a failure. Long enough to cost nothing, short enough for a client that waits.
+    /// The pause after a failure to accept. Long enough to cost almost nothing, short enough for a waiting client.
     static let pause = TimeAmount.milliseconds(200)
 
-    /// Descriptors that connections never get; more than a process needs at one moment for what it opens itself.
+    /// The number of descriptors reserved from connections. More than a process opens for other purposes at any moment.
     public static let reserve = 32
 
     private let logger: Logger
@@ -35,9 +39,9 @@ public final class AcceptGuard: ChannelDuplexHandler {
     private var waiting: Scheduled<Void>?
 
     /// - Parameters:
-    ///   - name: tells the listeners of one process apart in the log.
-    ///   - reserve: how many of the descriptors that the process may have are not for connections of this listener.
-    ///   - onFailure: called for each connection that was not accepted: counts it.
+    ///   - name: The name of the listener in the log.
+    ///   - reserve: The number of the process's descriptors that connections of this listener cannot use.
+    ///   - onFailure: Called for each connection that was not accepted.
     public init(_ name: String, reserve: Int = AcceptGuard.reserve, logger: Logger, onFailure: @escaping () -> Void) {
         self.reserve = reserve
         var logger = logger
@@ -46,14 +50,15 @@ public final class AcceptGuard: ChannelDuplexHandler {
         self.onFailure = onFailure
     }
 
-    /// Takes its place in front of whatever the channel has, and so before anything that closes it because of an error. On the channel's loop.
+    /// Adds the guard at the front of the channel's pipeline, before any handler that closes the channel because of an
+    /// error. Must be called on the channel's event loop.
     public static func add(
         _ name: String, reserve: Int = reserve, to channel: any Channel, logger: Logger, onFailure: @escaping () -> Void
     ) throws {
         try channel.pipeline.syncOperations.addHandler(AcceptGuard(name, reserve: reserve, logger: logger, onFailure: onFailure), position: .first)
     }
 
-    /// Holds the wish to accept back while there is a pause.
+    /// Defers the read until the pause has ended.
     public func read(context: ChannelHandlerContext) {
         guard waiting == nil else { return }
         guard let pausedUntil, pausedUntil > .now() else { return context.read() }
@@ -64,7 +69,7 @@ public final class AcceptGuard: ChannelDuplexHandler {
             }
     }
 
-    /// One was accepted.
+    /// Passes an accepted connection on, or closes it if it uses a reserved descriptor.
     public func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = unwrapInboundIn(data)
         guard !isReserveReached(context.channel) else {
@@ -78,7 +83,7 @@ public final class AcceptGuard: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
-    /// One could not be accepted.
+    /// Handles a failure to accept a connection.
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, let limit = Self.limit(error.errnoCode) else { return context.fireErrorCaught(error) }
         failed(with: error.errnoCode, limit: limit)
@@ -92,23 +97,26 @@ public final class AcceptGuard: ChannelDuplexHandler {
         logger.error("connections cannot be accepted", metadata: ["error.message": "\(limit)", "error.errno": "\(errno)"])
     }
 
-    /// Asked of the listener, on whose loop this runs; the connection's own descriptor can only be asked for on the loop of the connection.
+    /// Returns true if only reserved descriptors are free.
+    ///
+    /// The check duplicates the listener's descriptor, because the connection's own descriptor is only available on the
+    /// connection's event loop.
     private func isReserveReached(_ listener: any Channel) -> Bool {
         let isReached = try? listener.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
             OpenFileLimit.isLeft(fewerThan: reserve, askingWith: socket)
         }
-        // Neither: not a socket of the system's.
+        // nil without a BSD socket, and if the check failed.
         return isReached.flatMap { $0 } ?? false
     }
 
-    /// The listener is gone.
+    /// Cancels the pending read.
     public func channelInactive(context: ChannelHandlerContext) {
         waiting?.cancel()
         waiting = nil
         context.fireChannelInactive()
     }
 
-    /// What ran out; nil: the error is about one connection, or about something else.
+    /// Returns the exhausted resource, or nil if the error concerns one connection or something else.
     static func limit(_ errno: CInt) -> String? {
         switch errno {
         case EMFILE: "open files of this process (RLIMIT_NOFILE)"

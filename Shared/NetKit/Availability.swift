@@ -3,10 +3,11 @@
 public import Logging
 import Synchronization
 
-/// Whether something this process depends on works. The log gets one line when it goes and one when it is back, however many attempts fail in between.
+/// The availability of a dependency of this process, with its log messages and its metric.
+///
+/// The log gets one line when the dependency fails and one when it recovers, however many attempts fail in between.
 public final class Availability: Sendable {
     private enum State {
-        /// Nothing is known yet.
         case unknown
         case available, away, closed
     }
@@ -18,9 +19,9 @@ public final class Availability: Sendable {
     private let record: @Sendable (Bool) -> Void
 
     /// - Parameters:
-    ///   - gone: what the log says when it does not work any more, or never did.
-    ///   - back: what the log says when it works again.
-    ///   - record: told each change, and false now: shows the value in the metrics. It is called under a lock.
+    ///   - gone: The log message when the dependency stops working, or when the first attempt fails.
+    ///   - back: The log message when the dependency works again.
+    ///   - record: Called under a lock with each new value, and with false by this initializer. It updates the metric.
     public init(gone: Logger.Message, back: Logger.Message, logger: Logger, record: @escaping @Sendable (Bool) -> Void) {
         messages = (gone, back)
         self.logger = logger
@@ -28,10 +29,12 @@ public final class Availability: Sendable {
         record(false)
     }
 
-    /// Whether it works, as far as is known.
+    /// True if the dependency is known to work.
     public var isAvailable: Bool { flag.load(ordering: .relaxed) }
 
-    /// It works, or it does not. The latter is news only if it worked before: see ``failed(_:)``.
+    /// Records that the dependency works, or that it does not.
+    ///
+    /// A failure is logged only if the dependency worked before. ``failed(_:)`` logs a failure of the first attempt.
     public func update(_ isAvailable: Bool) {
         guard flag.load(ordering: .relaxed) != isAvailable else { return }
         state.withLock { state in
@@ -49,7 +52,7 @@ public final class Availability: Sendable {
         }
     }
 
-    /// An attempt failed. That is news if no attempt ever succeeded.
+    /// Records a failed attempt. It is logged only if no attempt has succeeded or failed before.
     public func failed(_ error: (any Error)? = nil) {
         state.withLock { state in
             guard case .unknown = state else { return }
@@ -58,7 +61,7 @@ public final class Availability: Sendable {
         }
     }
 
-    /// This process stops using it: nothing is news any more.
+    /// Stops the reporting, because this process no longer uses the dependency. Later updates are ignored.
     public func close() {
         state.withLock { state in
             state = .closed

@@ -1,46 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long to wait before each attempt: a bound that doubles up to a maximum, of which a random half is waited, so that many clients of a restarted server do
-/// not return at the same moment.
+/// Exponential backoff with jitter.
+///
+/// The bound of the delay doubles with each attempt, up to a maximum. The delay is random, from half of the bound to
+/// the whole bound. The jitter prevents many clients of a restarted server from reconnecting at the same moment.
 public struct Backoff: Sendable, Hashable {
-    /// The longest wait before the first attempt.
+    /// The upper bound of the first delay.
     public let initial: Duration
-    /// The longest wait before any attempt.
+    /// The upper bound of every delay.
     public let maximum: Duration
-    /// How many waits ``next(random:)`` has returned since the last ``reset()``.
+    /// The number of delays that ``next(random:)`` has returned since the last ``reset()``.
     public private(set) var attempts = 0
 
-    /// Waits that grow from `initial` to `maximum`.
+    /// Creates a backoff whose delays grow from `initial` to `maximum`.
     public init(initial: Duration, maximum: Duration) {
         self.initial = initial
         self.maximum = max(maximum, initial)
     }
 
-    /// The next wait.
-    /// - Parameter random: from 0 to 1.
+    /// Returns the next delay.
+    /// - Parameter random: A number from 0 to 1.
     public mutating func next(random: Double) -> Duration {
         defer { attempts += 1 }
         return delay(attempt: attempts, random: random)
     }
 
-    /// The next wait, drawn at random.
+    /// Returns the next delay with a random jitter.
     public mutating func next() -> Duration { next(random: .random(in: 0..<1)) }
 
-    /// The next wait is the first one again.
+    /// Starts again with the first delay.
     public mutating func reset() { attempts = 0 }
 
-    /// The wait before an attempt, from half of ``bound(attempt:)`` to the whole.
+    /// Returns the delay before an attempt, from half of ``bound(attempt:)`` to the whole.
     /// - Parameters:
-    ///   - attempt: 0 for the first.
-    ///   - random: from 0 to 1.
+    ///   - attempt: The number of the attempt; 0 is the first.
+    ///   - random: A number from 0 to 1.
     public func delay(attempt: Int, random: Double) -> Duration {
         bound(attempt: attempt) * (0.5 + min(max(random, 0), 1) / 2)
     }
 
-    /// The longest wait before an attempt, 0 for the first.
+    /// Returns the upper bound of the delay before an attempt; 0 is the first attempt.
     public func bound(attempt: Int) -> Duration {
-        // Doubled step by step: twice what is less than the maximum cannot overflow where the maximum is less than half of the longest duration, and nothing is
-        // doubled that has reached it. More than 62 doublings of a nanosecond exceed any maximum in use.
+        // The loop doubles only while the bound is below half of the maximum, so the product cannot overflow. 62
+        // doublings of a nanosecond exceed any maximum in use.
         var bound = initial
         for _ in 0..<min(max(attempt, 0), 62) where bound < maximum { bound = bound < maximum / 2 ? bound * 2 : maximum }
         return bound

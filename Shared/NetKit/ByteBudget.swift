@@ -2,19 +2,20 @@
 
 import Synchronization
 
-/// A number of bytes that may be held at once by all that share the budget.
+/// A shared limit for the bytes held in memory for one purpose.
 public final class ByteBudget: Sendable {
     private let limit: Int
     private let taken = Atomic<Int>(0)
 
-    /// A budget of which nothing is taken.
+    /// Creates an empty budget of `limit` bytes.
     public init(limit: Int) { self.limit = limit }
 
-    /// Bytes held now.
+    /// Bytes currently held.
     public var inUse: Int { taken.load(ordering: .relaxed) }
 
-    /// Takes bytes. False: they are too many beside those that are held. Bytes that are alone are taken whatever their number, or they never would be.
-    /// - Parameter own: bytes that are held already for the same thing.
+    /// Reserves bytes. Returns false if they would exceed the limit. A single large reservation is admitted if nothing
+    /// else is held; otherwise it could never be admitted.
+    /// - Parameter own: Bytes that the caller already holds for the same item.
     public func take(_ bytes: Int, beside own: Int = 0) -> Bool {
         let before = taken.wrappingAdd(bytes, ordering: .relaxed).oldValue
         guard before == own || before + bytes <= limit else {
@@ -24,9 +25,9 @@ public final class ByteBudget: Sendable {
         return true
     }
 
-    /// Takes bytes without asking for room: for work that is done already and only has to leave.
+    /// Adds bytes without checking the limit, for finished work that only has to be sent.
     public func add(_ bytes: Int) { taken.wrappingAdd(bytes, ordering: .relaxed) }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     public func give(_ bytes: Int) { taken.wrappingSubtract(bytes, ordering: .relaxed) }
 }

@@ -3,14 +3,14 @@
 public import NIOCore
 
 extension Duration {
-    /// The same time for NIO, without overflow and never negative.
+    /// The duration as a NIO `TimeAmount`, clamped to 0…10^18 ns so that it cannot overflow.
     public var timeAmount: TimeAmount {
         .nanoseconds(Int64(min(max(self / .nanoseconds(1), 0), 1e18)))
     }
 }
 
 extension EventLoop {
-    /// Runs `body` on this event loop, on which the caller must be, after a time.
+    /// Schedules `body` on this event loop after a pause. The caller must be on the event loop.
     @discardableResult
     public func after(_ pause: Duration, run body: @escaping () -> Void) -> Scheduled<Void> {
         assumeIsolated().scheduleTask(in: pause.timeAmount) { body() }

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when a silent peer is asked whether it is there, and when it is given up.
+/// A state machine that decides when to ping a silent peer and when to close its connection.
 ///
-/// It counts ticks and reads no clock: after this process itself was stopped for a while there is one tick, and the bytes that arrived meanwhile are read
-/// before the next.
+/// It counts ticks and reads no clock. After a suspension of this process there is only one tick, and the bytes that
+/// arrived meanwhile are read before the next one.
 public struct KeepAlive: Sendable {
-    /// What to do at a tick.
+    /// The action at a tick.
     public enum Action: Equatable, Sendable {
         case none
-        /// Ask the peer, unless it owes an answer already.
+        /// Ping the peer, unless a pong is pending.
         case ping
-        /// The peer is gone: close the connection.
+        /// Close the connection; the peer is considered dead.
         case giveUp
     }
 
     private let allowedMisses: Int
     @usableFromInline var silentTicks = 0
 
-    /// - Parameter allowedMisses: ticks without a byte after the first ``Action/ping`` before the peer counts as gone.
+    /// - Parameter allowedMisses: The number of ticks without a byte after the first ``Action/ping`` before the peer is
+    ///   considered dead.
     public init(allowedMisses: Int) { self.allowedMisses = allowedMisses }
 
-    /// Something moved: bytes came in, or the peer took bytes it had refused before.
+    /// Records progress: bytes arrived, or the peer accepted bytes that were blocked by back-pressure.
     @inlinable
     public mutating func progressed() { silentTicks = 0 }
 
-    /// One more interval has passed.
+    /// Records the end of an interval and returns the action to take.
     public mutating func tick() -> Action {
         silentTicks += 1
-        // The first tick closes the interval in which the last byte came: it proves nothing.
+        // The first tick ends the interval in which the last byte arrived, so it proves nothing.
         if silentTicks <= 1 { return .none }
         return silentTicks > allowedMisses + 2 ? .giveUp : .ping
     }

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A value that comes later, once, and that any number of tasks may wait for.
+/// A value that is set once and that any number of tasks can wait for.
 public final class Latch<Value: Sendable>: Sendable {
     private typealias Waiter = CheckedContinuation<Value, any Error>
 
@@ -15,10 +15,10 @@ public final class Latch<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// A value that is not there yet.
+    /// Creates a latch without a value.
     public init() {}
 
-    /// Sets the value and wakes all; a second result is ignored.
+    /// Sets the result and resumes all waiting tasks. A second result is ignored.
     public func settle(_ result: Result<Value, any Error>) {
         let waiters = state.withLock { state -> [Waiter] in
             guard state.result == nil else { return [] }
@@ -29,7 +29,8 @@ public final class Latch<Value: Sendable>: Sendable {
         for waiter in waiters { waiter.resume(with: result) }
     }
 
-    /// The value, when it is there. Throws what was settled, or `CancellationError` when the waiting task is cancelled.
+    /// Waits for the value and returns it. Throws the error that was set, or `CancellationError` if the waiting task is
+    /// cancelled.
     public func value() async throws -> Value {
         let id = state.withLock { state in
             state.nextWaiter += 1
@@ -49,7 +50,7 @@ public final class Latch<Value: Sendable>: Sendable {
             let waiter = state.withLock { state -> Waiter? in
                 guard state.result == nil else { return nil }
                 if let waiter = state.waiters.removeValue(forKey: id) { return waiter }
-                // Cancelled before the continuation was stored.
+                // The task was cancelled before its continuation was stored.
                 state.cancelled.insert(id)
                 return nil
             }

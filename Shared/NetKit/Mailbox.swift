@@ -2,46 +2,48 @@
 
 public import Synchronization
 
-/// What tasks leave for an event loop or an actor, in order.
+/// A queue through which tasks pass items to an event loop or an actor, in order.
 ///
-/// The first item left since the last visit wakes the reader, all others ride along: what arrives within one tick of a loop is written with one flush.
+/// The first item since the last visit wakes the reader; later items do not. Items that arrive within one tick of an
+/// event loop are therefore written with one flush.
 ///
-/// What is held can be bounded. An item's cost counts from ``put(_:cost:)`` until ``release(_:)``, so also while the reader works on it.
+/// The queue can be bounded. An item's cost counts from ``put(_:cost:)`` until ``release(_:)``, and therefore also
+/// while the reader processes the item.
 public final class Mailbox<Item: Sendable>: Sendable {
-    /// What an item takes of the bound.
+    /// The share of the limit that an item uses.
     public struct Cost: Sendable, Equatable {
-        /// Items, or whatever the owner counts.
+        /// The number of items, or of another unit that the owner counts.
         public var items: Int
-        /// Bytes.
+        /// The number of bytes.
         public var bytes: Int
 
-        /// A cost; without arguments nothing.
+        /// Creates a cost; without arguments it is zero.
         @inlinable
         public init(items: Int = 0, bytes: Int = 0) {
             self.items = items
             self.bytes = bytes
         }
 
-        /// No bound.
+        /// A cost that no mailbox exceeds.
         public static var unlimited: Cost { Cost(items: .max, bytes: .max) }
     }
 
-    /// What became of an item.
+    /// The result of adding an item.
     public enum Put: Equatable, Sendable {
-        /// The mailbox was empty: the caller wakes the reader.
+        /// The item was added to an empty mailbox. The caller must wake the reader.
         case wake
-        /// The reader has been woken already.
+        /// The item was added. The reader has already been woken.
         case queued
-        /// No new items are taken; this one was not kept.
+        /// The item was rejected because the mailbox is draining or closed.
         case refused
-        /// What is held would exceed the bound; the item was not kept.
+        /// The item was rejected because it would exceed the limit.
         case full
     }
 
     @usableFromInline
     enum Phase: Sendable {
         case open
-        /// No new work; what concerns work that is held still passes.
+        /// New work is rejected. Follow-ups to pending work are still accepted.
         case draining
         case closed
     }
@@ -58,7 +60,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
         @inlinable
         mutating func put(_ item: Item, cost: Cost, limit: Cost) -> Put {
             guard phase == .open else { return .refused }
-            // An item that is alone is taken whatever its cost, or it never would be.
+            // A single item is accepted whatever its cost; otherwise it could never be accepted.
             guard held == Cost() || fits(cost, within: limit) else { return .full }
             held.items += cost.items
             held.bytes += cost.bytes
@@ -80,20 +82,21 @@ public final class Mailbox<Item: Sendable>: Sendable {
     @usableFromInline let state = Mutex(State())
     @usableFromInline let limit: Cost
 
-    /// An empty mailbox.
-    /// - Parameter limit: of what is held.
+    /// Creates an empty mailbox.
+    /// - Parameter limit: The maximum total cost of the items.
     @inlinable
     public init(limit: Cost = .unlimited) { self.limit = limit }
 
-    /// Leaves new work.
+    /// Adds new work.
     @inlinable
     @discardableResult
     public func put(_ item: Item, cost: Cost = Cost()) -> Put {
         state.withLock { $0.put(item, cost: cost, limit: limit) }
     }
 
-    /// Leaves several items, with no other between them as far as they are taken.
-    /// - Returns: whether the caller wakes the reader, and the items that were not kept, each as ``Put/refused`` or ``Put/full``.
+    /// Adds several items under one lock, so that no other item comes between them.
+    /// - Returns: True if the caller must wake the reader, and the rejected items, each with ``Put/refused`` or
+    ///   ``Put/full``.
     @inlinable
     public func put(contentsOf items: some Collection<Item>, cost: (Item) -> Cost) -> (wake: Bool, refused: [(item: Item, why: Put)]) {
         state.withLock { state in
@@ -109,7 +112,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
         }
     }
 
-    /// Leaves something about work that is held. It is taken while the mailbox drains, and has no cost.
+    /// Adds a follow-up to pending work. It is accepted while the mailbox drains, and has no cost.
     @inlinable
     public func putFollowUp(_ item: Item) -> Put {
         state.withLock { state in
@@ -118,8 +121,8 @@ public final class Mailbox<Item: Sendable>: Sendable {
         }
     }
 
-    /// Empties the mailbox.
-    /// - Parameter spare: an empty array whose storage is used next.
+    /// Removes and returns all items.
+    /// - Parameter spare: An empty array whose storage the mailbox reuses.
     @inlinable
     public func take(spare: [Item] = []) -> [Item] {
         state.withLock { state in
@@ -129,8 +132,8 @@ public final class Mailbox<Item: Sendable>: Sendable {
         }
     }
 
-    /// These costs do not count any more.
-    /// - Returns: what is still held.
+    /// Releases the cost of processed items.
+    /// - Returns: The remaining cost.
     @inlinable
     @discardableResult
     public func release(_ cost: Cost) -> Cost {
@@ -141,23 +144,23 @@ public final class Mailbox<Item: Sendable>: Sendable {
         }
     }
 
-    /// The costs that count.
+    /// The total cost of the items that have not been released.
     public var held: Cost { state.withLock { $0.held } }
 
-    /// How many items wait to be taken.
+    /// The number of items in the mailbox.
     public var waiting: Int { state.withLock { $0.items.count } }
 
-    /// Whether new work is taken.
+    /// True if the mailbox accepts new work.
     public var isOpen: Bool { state.withLock { $0.phase == .open } }
 
-    /// Refuses new work from now on.
+    /// Rejects new work from now on.
     public func drain() {
         state.withLock { state in
             if state.phase == .open { state.phase = .draining }
         }
     }
 
-    /// Refuses everything from now on, and returns the items not taken yet.
+    /// Rejects all items from now on, and returns the items not taken yet.
     public func close() -> [Item] {
         state.withLock { state in
             state.phase = .closed

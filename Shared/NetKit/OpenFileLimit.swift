@@ -6,22 +6,25 @@ import Glibc
 import Musl
 #endif
 
-/// How many files, sockets among them, this process may have open, and what of that is for its clients.
+/// The limit of open file descriptors, sockets included, and the share of it that is available to client connections.
 ///
-/// A process that has none left cannot even answer a health check, and libdispatch on Linux, which reads `/proc` once a second, ends a process in which it cannot
-/// open a file. So servers take fewer connections than there are descriptors, and refuse further ones while some are left for the database, for Redis, for other
-/// services and for operators.
+/// A process without free descriptors cannot even answer a health check. On Linux, libdispatch reads `/proc` once a
+/// second and ends the process if it cannot open a file. Servers therefore accept fewer connections than there are
+/// descriptors. They refuse further ones while some descriptors remain for the database, Redis, other services and
+/// operators.
 public enum OpenFileLimit {
-    /// The soft limit, which counts, and the hard one, up to which it may be raised; nil if the system does not tell.
+    /// The soft limit, which applies, and the hard limit, up to which it can be raised. nil if the system does not
+    /// report them.
     public static var current: (soft: UInt64, hard: UInt64)? {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return nil }
         return (UInt64(limit.rlim_cur), UInt64(limit.rlim_max))
     }
 
-    /// Raises the soft limit to the hard one, for this process and the children it makes from now on. The soft one is 1024 on most systems, for programs that use
-    /// `select`; ours do not.
-    /// - Returns: the error of the system if it cannot be raised.
+    /// Raises the soft limit to the hard limit, for this process and its future children.
+    ///
+    /// The soft limit is 1024 on most systems, for programs that use `select`; ours do not.
+    /// - Returns: The `errno` of the system if the limit cannot be raised; otherwise nil.
     @discardableResult
     public static func raise() -> CInt? {
         guard let (soft, hard) = current, soft < hard else { return nil }
@@ -29,8 +32,9 @@ public enum OpenFileLimit {
         return setrlimit(resource, &limit) == 0 ? nil : errno
     }
 
-    /// Whether fewer descriptors than `count` are left. The system gives out the lowest number that is free, so the number of a new one says how many are in use.
-    /// - Parameter descriptor: any that is open; it is duplicated for a moment.
+    /// Returns true if fewer than `count` descriptors are free. The system assigns the lowest free number, so the
+    /// number of a new descriptor shows how many are in use.
+    /// - Parameter descriptor: Any open descriptor; it is duplicated for a moment.
     static func isLeft(fewerThan count: Int, askingWith descriptor: CInt) -> Bool {
         guard let limit = current?.soft, limit < Int32.max else { return false }
         let next = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
@@ -39,10 +43,10 @@ public enum OpenFileLimit {
         return Int(limit) - Int(next) < count
     }
 
-    /// Connections that may be open at once; the rest of the descriptors is kept for everything else.
+    /// The maximum number of open connections. The remaining descriptors are reserved for everything else.
     public static var connections: Int { connections(of: current?.soft ?? 1024) }
 
-    /// - Parameter limit: of open files.
+    /// Returns the maximum number of connections under a limit of open files.
     static func connections(of limit: UInt64) -> Int {
         let limit = Int(min(limit, 1 << 30))
         return max(1, limit - min(max(limit / 8, 64), 1024))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// Wakes the one task that waits on it.
+/// A signal for a single waiting task.
 ///
-/// A signal that comes while no task waits is kept for the next wait. Several kept signals count as one, so the waiting task looks at all of its state
-/// each time it wakes.
+/// A signal without a waiting task is kept for the next wait. Several kept signals count as one, so the task must check
+/// all of its state after each wake-up.
 package final class Wakeup: Sendable {
     private enum State {
         case quiet
@@ -16,7 +16,7 @@ package final class Wakeup: Sendable {
 
     package init() {}
 
-    /// Wakes the task that waits, or the next one that does.
+    /// Wakes the waiting task, or lets the next wait return immediately.
     package func signal() {
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard case .waiting(let waiter) = state else {
@@ -29,7 +29,7 @@ package final class Wakeup: Sendable {
         waiter?.resume()
     }
 
-    /// Returns after a signal, or when the task is cancelled.
+    /// Waits for a signal, or until the task is cancelled.
     package func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -42,7 +42,7 @@ package final class Wakeup: Sendable {
                     return false
                 }
                 if isDone { return continuation.resume() }
-                // A cancellation before the line above found no waiter.
+                // The cancellation handler may have run before the continuation was stored.
                 if Task.isCancelled { release() }
             }
         } onCancel: {
@@ -50,8 +50,8 @@ package final class Wakeup: Sendable {
         }
     }
 
-    /// Returns after a signal, at the deadline, or when the task is cancelled.
-    /// - Parameter deadline: nil: there is none.
+    /// Waits for a signal, until the deadline, or until the task is cancelled.
+    /// - Parameter deadline: nil: none.
     package func wait<C: Clock<Duration>>(until deadline: ContinuousClock.Instant?, clock: C) async
     where C.Instant == ContinuousClock.Instant {
         guard let deadline else { return await wait() }

@@ -2,27 +2,31 @@
 import CSchema
 public import Postgres
 
-/// The database's schema: the steps and the functions that `strata migrate` applies, and from which tests start.
+/// The database's schema: the steps and the functions that `strata migrate` and the tests apply.
 ///
-/// `Tables/` holds the baseline, with one file for each feature, and `Steps/` the steps that follow it, such as `0002_archive.sql`. Files of both never
-/// change once they are released. `Functions/` holds the present text of every function. CSchema lists the files and embeds them when it is compiled.
+/// `Tables/` holds the baseline, with one file for each feature. `Steps/` holds the steps that follow it, such as
+/// `0002_archive.sql`. Files of both never change after their release. `Functions/` holds the present text of every
+/// function. CSchema lists the files and embeds them at compile time.
 public enum Schema {
-    /// All steps, in order. They need a role that may create schemas and roles.
+    /// All steps, in order. They require a role that may create schemas and roles.
     ///
-    /// The first one, "baseline", makes all tables in one transaction. It also creates the roles `strata_conversations`, `strata_metadata` and
-    /// `strata_webhooks` where the cluster has none, without passwords: see ``roleScript(conversationsPassword:metadataPassword:webhooksPassword:)``.
+    /// The first step, "baseline", creates all tables in one transaction. It also creates the roles
+    /// `strata_conversations`, `strata_metadata` and `strata_webhooks` if the cluster does not have them, without
+    /// passwords: see ``roleScript(conversationsPassword:metadataPassword:webhooksPassword:)``.
     public static let migrations: [Migration] = scripts(strata_schema_steps())
         .map { Migration(version: Int($0.version), name: String(cString: $0.name), sql: String(cString: $0.text)) }
 
-    /// All functions, in the order in which a new database can make them.
+    /// All functions, in the order in which a new database can create them.
     public static let functions = FunctionSet(
-        // Raise it once in each release that changes a file: PreviousReleaseTests says when.
+        // Raise the revision once in each release that changes a file. PreviousReleaseTests fails if it is missing.
         revision: 1,
         files: scripts(strata_schema_functions()).map { FunctionSet.File(name: String(cString: $0.name), sql: String(cString: $0.text)) })
 
-    /// A script that lets the services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be
-    /// run again to change passwords. It contains them in the clear: never log it.
-    /// - Parameter webhooksPassword: nil leaves that role as it is.
+    /// Returns a script that lets the services' roles sign in with these passwords.
+    ///
+    /// Run it after the migrations, as a role that may alter roles. Run it again to change the passwords. The script
+    /// contains them in plain text: never log it.
+    /// - Parameter webhooksPassword: the password of `strata_webhooks`. nil leaves that role unchanged.
     public static func roleScript(conversationsPassword: String, metadataPassword: String, webhooksPassword: String? = nil) -> String {
         """
         SET LOCAL standard_conforming_strings = on;
@@ -36,7 +40,7 @@ public enum Schema {
         UnsafeBufferPointer(start: scripts.first, count: scripts.count)
     }
 
-    /// `text` as an SQL string, whatever it contains.
+    /// Returns `text` as an SQL string literal. It escapes quotes.
     private static func literal(_ text: String) -> String {
         var quoted = "'"
         for character in text.unicodeScalars {

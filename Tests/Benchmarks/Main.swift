@@ -4,10 +4,11 @@ import Foundation
 import LocalServers
 import NIOPosix
 
-/// Runs the benchmarks and prints their figures; see docs/benchmarks.md.
+/// The command that runs the benchmarks and prints their figures; see docs/benchmarks.md.
 @main
 struct BenchCommand: AsyncParsableCommand {
-    /// The RPC benchmark starts this program again, as its server, and that of StrataKit as an app.
+    /// Runs the command. The RPC benchmark starts this program again as its server, and the StrataKit benchmark starts
+    /// it as an app.
     static func main() async {
         let arguments = CommandLine.arguments
         if arguments.count == 3, arguments[1] == "rpc-bench-server", let port = Int(arguments[2]) {
@@ -30,7 +31,6 @@ struct BenchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
 
-    /// What can be measured.
     enum Part: String, CaseIterable, ExpressibleByArgument {
         case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow, kit, hostile, webhooks
     }

@@ -6,13 +6,14 @@ import LocalServers
 import Logging
 import Postgres
 
-/// Statements from 64 tasks through the pool, beside `pgbench -M prepared` on the same tables in the same run.
+/// Statements of 64 tasks through the pool, compared with `pgbench -M prepared` on the same tables in the same run.
 enum PostgresBench {
     private static let rows = 100_000
     private static let hotRows = 50
     private static let tasks = 64
 
-    /// Returns lines to print. Takes about twelve times `seconds`, and leaves nothing behind.
+    /// Runs the benchmark and returns the lines to print. It takes about twelve times `seconds`, and drops its tables
+    /// at the end.
     static func run(postgresURL: String, seconds: Double) async throws -> [String] {
         let schema = "bench_\(UInt32.random(in: 0...UInt32.max))"
         let migrator = Migrator(configuration: try PostgresConfiguration(url: postgresURL))
@@ -46,7 +47,7 @@ enum PostgresBench {
 
         var range: Int { self == .hotUpdate ? hotRows : rows }
 
-        /// With `id` as the key: `$1` for us, `:id` for pgbench.
+        /// Returns the statement. The key is `$1` for the pool, `:id` for pgbench.
         func sql(_ schema: String, id: String) -> String {
             isRead
                 ? "SELECT id, owner, title, meta, version FROM \(schema).item WHERE id = \(id)"
@@ -68,10 +69,10 @@ enum PostgresBench {
 
     private struct Figures {
         var rate: Double
-        /// Processor time of this process for one statement.
+        /// The CPU time of this process per statement, in microseconds.
         var microseconds: Double
         var deadlocks = 0
-        /// Statements that shared one transaction, on average.
+        /// The average number of statements in one transaction.
         var group = 0.0
     }
 
@@ -96,7 +97,7 @@ enum PostgresBench {
 
     private static func rounded(_ value: Double) -> String { String(format: "%.2f", value) }
 
-    // MARK: Ours
+    // MARK: The pool
 
     private static func ours(_ workload: Workload, connections: Int, schema: String, url: String, seconds: Double) async throws -> Figures {
         var configuration = try PostgresConfiguration(url: url)
@@ -141,7 +142,8 @@ enum PostgresBench {
     ) async throws -> Int {
         var count = 0
         var now = ContinuousClock.now
-        // The system's generator is a system call each time, which is none of the pool's work.
+        // A simple generator, because the system's generator makes a system call for each number, which would distort
+        // the measurement.
         var state = seed &* 0x9E37_79B9_7F4A_7C15
         while now < end {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -156,7 +158,7 @@ enum PostgresBench {
         return count
     }
 
-    /// What the server has counted for the database; sessions report when they end.
+    /// Returns the server's statistics of the database. Sessions report them when they end.
     private static func counters(_ url: String) async throws -> (commits: Int, deadlocks: Int) {
         let statement = Statement(
             "counters", sql: "SELECT xact_commit, deadlocks FROM pg_stat_database WHERE datname = current_database()", isIdempotent: true)

@@ -9,16 +9,17 @@ import RPC
 import ServiceLifecycle
 import Synchronization
 
-/// What a call between services costs: 350 bytes each way, answered by a handler that does nothing, 64 callers.
+/// The cost of a call between services: 350 bytes in each direction, 64 concurrent callers, and a handler that does
+/// nothing.
 ///
-/// The server is a child process, so that each side's CPU time is its own.
+/// The server is a child process, so that the CPU time of each side can be measured separately.
 enum RPCBench {
     private static let secret = "only for measuring, on this machine, for a few seconds"
     private static let callers = 64
     private static let argument = "rpc-bench-server"
 
-    /// Runs the server. Returns when standard input ends, which is when the parent does.
-    /// - Parameter port: 0 takes a free one; the port is printed as a line.
+    /// Runs the server until standard input ends, which happens when the parent ends.
+    /// - Parameter port: The TCP port. 0: any free port. The port is printed as a line.
     static func serve(port: Int) async throws {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var configuration = RPCServerConfiguration(host: "127.0.0.1", port: port, clusterSecret: secret)
@@ -34,10 +35,10 @@ enum RPCBench {
         try await loops.shutdownGracefully()
     }
 
-    /// Each line of input asks for the CPU time so far. Returns when there is no more input.
+    /// Answers each line of input with the CPU time so far, until the input ends.
     private static func answerQuestions() async {
         let (ended, end) = AsyncStream<Void>.makeStream()
-        // Reading blocks, so it has a thread of its own.
+        // Reading blocks, so it runs on a separate thread.
         Thread.detachNewThread {
             while readLine() != nil { FileHandle.standardOutput.write(Data("\(processMicroseconds())\n".utf8)) }
             end.finish()
@@ -45,8 +46,8 @@ enum RPCBench {
         for await _ in ended {}
     }
 
-    /// Measures for some seconds after half a second of warming up, at concurrency 64 and at 1.
-    /// - Returns: lines to print.
+    /// Measures at concurrency 64 and 1, after a warm-up of half a second.
+    /// - Returns: The lines to print.
     static func run(seconds: Double) async throws -> [String] {
         let child = try Child(arguments: [argument, "0"])
         defer { child.stop() }
@@ -102,9 +103,9 @@ enum RPCBench {
 
     private static let quiet = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
 
-    /// CPU time of this process, user and system.
+    /// Returns the user and system CPU time of this process in microseconds.
     private static func processMicroseconds() -> Int {
-        // POSIX fixes the unit at a millionth of a second.
+        // POSIX defines `CLOCKS_PER_SEC` as one million.
         clock()
     }
 }
@@ -114,7 +115,8 @@ private enum BenchFailure: Error {
     case childEnded
 }
 
-/// This executable once more, with other arguments, spoken to over its standard input and output.
+/// A child process of this executable with other arguments, with which this process communicates over standard input
+/// and output.
 private final class Child {
     private let process = Process()
     private let input = Pipe()
@@ -141,7 +143,7 @@ private final class Child {
         }
     }
 
-    /// CPU time of the child so far.
+    /// Returns the CPU time of the child in microseconds.
     func microseconds() throws -> Int {
         input.fileHandleForWriting.write(Data("cpu\n".utf8))
         guard let time = Int(try line()) else { throw BenchFailure.childEnded }

@@ -8,12 +8,13 @@ import NIOPosix
 import Redis
 import Synchronization
 
-/// Publishing and receiving, beside `redis-benchmark` in the same run.
+/// Publishing and receiving, compared with `redis-benchmark` in the same run.
 enum RedisBench {
     private static let message = ByteBuffer(repeating: UInt8(ascii: "x"), count: 400)
     private static let channel = "strata:bench"
 
-    /// Returns lines to print. A third of `seconds` goes to each of publishing, `redis-benchmark` and receiving.
+    /// Runs the benchmark and returns the lines to print. Publishing, `redis-benchmark` and receiving take a third of
+    /// `seconds` each.
     static func run(redisHost: String, redisPort: Int, seconds: Double) async throws -> [String] {
         let configuration = RedisConfiguration(endpoints: [RedisEndpoint(host: redisHost, port: redisPort)])
         let logger = Logger(label: "bench")
@@ -53,7 +54,7 @@ enum RedisBench {
 
     private static func rounded(_ value: Double) -> String { String(format: "%.2f", value) }
 
-    /// Each of `concurrency` tasks publishes one message after the other.
+    /// Publishes messages from `concurrency` tasks, each of which waits for one message before the next.
     private static func publish(with client: RedisClient, concurrency: Int, seconds: Double) async throws -> Measurement {
         _ = try await client.publish(message, to: channel, deadline: .now + .seconds(5))
         let end = ContinuousClock.now + .seconds(seconds)
@@ -76,7 +77,7 @@ enum RedisBench {
         return Measurement(count: count, seconds: (.now - start) / .seconds(1), processor: processorSeconds() - processor)
     }
 
-    /// Counts what one subscriber receives while `redis-benchmark` publishes.
+    /// Measures a subscriber while `redis-benchmark` publishes.
     private static func receive(
         by subscriber: RedisSubscriber, _ counter: CountingDelegate, host: String, port: Int, requests: Int
     ) async throws -> Measurement {
@@ -91,7 +92,7 @@ enum RedisBench {
         return measurement
     }
 
-    /// What `redis-benchmark` reaches with the same command, in requests per second.
+    /// Returns the rate of `redis-benchmark` with the same command, in requests per second.
     private static func redisBenchmark(host: String, port: Int, requests: Int) throws -> Double {
         let (process, output) = try startBenchmark(host: host, port: port, requests: requests)
         let data = output.fileHandleForReading.readDataToEndOfFile()
@@ -116,7 +117,7 @@ enum RedisBench {
         return (process, output)
     }
 
-    /// Processor time of this process so far, without its children.
+    /// Returns the CPU time of this process in seconds, without its children.
     private static func processorSeconds() -> Double {
         var usage = rusage()
         getrusage(__rusage_who_t(0), &usage)
@@ -133,7 +134,7 @@ private final class CountingDelegate: RedisSubscriberDelegate {
     var count: Int { received.load(ordering: .relaxed) }
     var last: ContinuousClock.Instant { lastTime.withLock { $0 } }
 
-    /// Whether anything came since the last time it was asked.
+    /// Returns true if a message arrived since the last call.
     func isGrowing() -> Bool { seen.exchange(count, ordering: .relaxed) != count }
 
     func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) {

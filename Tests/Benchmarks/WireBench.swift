@@ -4,9 +4,10 @@ import NIOCore
 import StrataModel
 import StrataWire
 
-/// Times the hand-written JSON against Foundation's, in the same run: one message object of about 670 bytes written, one request read.
+/// A comparison of the hand-written JSON code with Foundation's, in the same run: writing a message object of about 670
+/// bytes, and reading a request.
 enum WireBench {
-    /// One line a case: the best of several rounds, in nanoseconds for one object.
+    /// Runs all cases. Returns one line for each, with the best of several rounds in nanoseconds per object.
     static func run() -> [String] {
         let renderer = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org")
         let sample = Sample()
@@ -43,7 +44,7 @@ enum WireBench {
         return lines
     }
 
-    /// One message to 1,000 sockets: one rendering, then a head and the numbers for each.
+    /// Measures one message to 1,000 sockets: one rendering, then a packet head and the counts for each socket.
     private static func fanOut(_ renderer: Renderer, _ sample: Sample) -> [String] {
         let variant = Variant(of: sample.change, for: sample.reader, version: .v3)
         let tails = renderer.tails(for: sample.change, variant: variant)
@@ -125,7 +126,7 @@ extension WireBench {
         var notification: Notification?
     }
 
-    /// The same members as ours, the texts made beforehand.
+    /// A message object with the same members as Strata's, and prebuilt texts.
     private struct CodableMessage: Codable {
         struct Link: Codable {
             var id: String

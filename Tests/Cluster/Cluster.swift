@@ -9,7 +9,8 @@ import Schema
 import StrataCommand
 import TestSupport
 
-/// A whole system: its own PostgreSQL and Redis, and so many instances of each service, each a process. It goes with the test process, or by ``stop()``.
+/// A whole system for tests: its own PostgreSQL and Redis, and processes of each service. It ends with the test process
+/// or with ``stop()``.
 package final class Cluster: TestSystem {
     package struct Size: Sendable {
         package var gateways: Int
@@ -17,17 +18,17 @@ package final class Cluster: TestSystem {
         package var metadata: Int
         package var presence: Int
         package var webhooks: Int
-        /// Further settings of all services.
+        /// Additional settings of all services.
         package var settings: [String: String]
-        /// The most files that processes of a kind may have open, by the system's hard limit.
+        /// The limit of open files for each kind of process, up to the system's hard limit.
         package var openFiles: [ServiceProcess.Kind: Int]
-        /// What else it has, so that more can go wrong; each only where there is no ``Facility/obstacle``.
+        /// Additional facilities for faults. Each requires that there is no ``Facility/obstacle``.
         package var facilities: Set<Facility> = []
-        /// Of the publications of changes every so many comes to nothing; nil is none.
+        /// The interval of lost publications: every nth publication of a change is lost. nil: none is lost.
         package var lostPublications: Int?
-        /// Further settings of PostgreSQL.
+        /// Additional PostgreSQL settings.
         package var postgresSettings: [String: String] = [:]
-        /// What the database is made of; nil: what `strata migrate` makes.
+        /// The migrations of the database. nil: those of `strata migrate`.
         package var migrations: [Migration]?
 
         package init(
@@ -45,22 +46,23 @@ package final class Cluster: TestSystem {
         }
     }
 
-    /// How long the shared cluster waits before `started` is `paused`, and before that is `finished`.
+    /// The typing timeouts of the shared cluster: from `started` to `paused`, and from `paused` to `finished`.
     package static let typingPeriod = Duration.seconds(1)
 
-    /// What the processes of all clusters prove to each other.
+    /// The cluster secret of all test clusters.
     package static let secret = "a secret of these tests, and of nobody else"
 
     /// The secret that gateways and webhooks share.
     package static let webhooksSecret = "another secret of these tests, for webhooks"
 
-    /// What services show the database, which does not ask for it.
+    /// The services' database password. The test database does not check it.
     package static let databasePassword = "password-of-these-tests"
 
-    /// Settings for those who do something ephemeral once, which a busy machine must not make them lose.
+    /// Settings for tests that perform an ephemeral operation only once. The operation must not be lost on a busy
+    /// machine.
     package static let patient = ["STRATA_PRESENCE_REDIS_TIMEOUT": "10s"]
 
-    /// Two instances of everything, for all tests that break nothing.
+    /// Returns the shared cluster, with two instances of each service except webhooks, for tests that break nothing.
     package static func shared() async throws -> Cluster { try await starting.value }
 
     private static let starting = Task {
@@ -73,13 +75,12 @@ package final class Cluster: TestSystem {
     package let postgres: PrivatePostgres
     package let redis: PrivateRedis
     package let databaseURL: String
-    /// Where all gateways keep rich content.
+    /// The directory in which all gateways store rich content.
     package let contentDirectory: String
     package let processes: [ServiceProcess]
     package let surroundings: Surroundings
-    /// Where publications are lost on purpose.
+    /// The proxy that loses publications; nil if none are lost.
     package let lossy: LossyPublications?
-    /// Base URL of each gateway.
     package let urls: [String]
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
@@ -101,7 +102,7 @@ package final class Cluster: TestSystem {
             })
     }
 
-    /// Starts everything and waits until it is ready.
+    /// Starts all processes and waits until they are ready.
     package static func start(_ size: Size = Size()) async throws -> Cluster {
         let directory = try TestDirectory.make("cluster")
         let surroundings = try await Surroundings.make(size.facilities)
@@ -139,7 +140,7 @@ package final class Cluster: TestSystem {
         }
     }
 
-    /// Stops everything, gateways first.
+    /// Stops all processes, gateways first.
     package func stop() async {
         for clients in clients.values { for client in clients { try? await client.shutdown() } }
         for process in processes.reversed() { await process.stop() }
@@ -154,7 +155,7 @@ package final class Cluster: TestSystem {
         return all[gateway % all.count]
     }
 
-    /// An own one for one test.
+    /// Runs `body` with a cluster for one test.
     package static func with(_ size: Size, _ body: (Cluster) async throws -> Void) async throws {
         let cluster = try await start(size)
         do {
@@ -169,9 +170,10 @@ package final class Cluster: TestSystem {
     package func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
 }
 
-/// What `strata migrate` makes of an empty server, made once for all clusters of this process: each begins with a copy of it.
+/// The result of `strata migrate` on an empty server. It is created once per process, and each cluster starts with a
+/// copy.
 private struct Migrated: Sendable {
-    /// Of the server, which is stopped.
+    /// The data directory of the server, which is stopped.
     let data: String
     let database: String
 
@@ -187,13 +189,13 @@ private struct Migrated: Sendable {
 }
 
 extension Cluster {
-    /// Who listens where.
+    /// The processes of a cluster with their addresses and settings.
     private struct Plan {
         var processes: [ServiceProcess] = []
         var urls: [String] = []
         let contentDirectory: String
 
-        /// - Parameter publishing: the port of Redis for those who publish changes.
+        /// - Parameter publishing: The Redis port for services that publish changes.
         init(size: Size, directory: String, database: String, redis: Int, publishing: Int, _ surroundings: Surroundings) async throws {
             contentDirectory = directory + "/content"
             let counts: [(ServiceProcess.Kind, Int)] = [

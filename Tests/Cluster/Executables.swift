@@ -3,9 +3,10 @@
 import Foundation
 import LocalServers
 
-/// The programs under test: in the directory that `STRATA_TEST_EXECUTABLES` names, or beside this test's own.
+/// The programs under test, from the directory named by `STRATA_TEST_EXECUTABLES`, or from that of this test.
 package enum Executables {
-    /// - Parameter name: `gateway`, `strata`, …; a build without products calls it `GatewayMain`.
+    /// Returns the path of a program.
+    /// - Parameter name: The program, such as `gateway` or `strata`. A build without products names it `GatewayMain`.
     package static func find(_ name: String) throws -> String {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         let given = ProcessInfo.processInfo.environment["STRATA_TEST_EXECUTABLES"]
@@ -19,7 +20,7 @@ package enum Executables {
         return found
     }
 
-    /// Where a plain `swift build` puts them, for a test that is run from elsewhere.
+    /// The directory of a plain `swift build`, for tests that run elsewhere.
     private static var buildDirectory: String {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -27,7 +28,6 @@ package enum Executables {
     }
 }
 
-/// The programs have not been built.
 package struct MissingExecutable: Error, CustomStringConvertible {
     package let name: String
     package let candidates: [String]

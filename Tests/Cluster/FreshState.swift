@@ -2,13 +2,13 @@
 
 package import ProtocolClient
 
-/// All of one user's objects, as a client gets them that loads them now.
+/// All objects of one user, loaded over REST.
 package struct FreshState: Sendable {
     package private(set) var conversations: [JSONValue] = []
-    /// Of each conversation, newest first.
+    /// The messages of each conversation, newest first.
     package private(set) var messages: [String: [JSONValue]] = [:]
 
-    /// - Parameter pageSize: small ones make many pages, each of which has to fit to the one before.
+    /// - Parameter pageSize: The page size. Small pages test that each one continues the previous one.
     package init(of user: TestUser, pageSize: Int = 100) async throws {
         conversations = try await Self.list("/conversations?", of: user, pageSize)
         for conversation in conversations {
@@ -17,7 +17,7 @@ package struct FreshState: Sendable {
         }
     }
 
-    /// The messages of one conversation; empty if there is none for this user.
+    /// Returns the messages of one conversation; empty if it does not exist for this user.
     package static func messages(of conversation: String, for user: TestUser, pageSize: Int = 100) async throws -> [JSONValue] {
         try await list(layerPath(conversation) + "/messages?", of: user, pageSize)
     }
@@ -27,7 +27,7 @@ package struct FreshState: Sendable {
         while true {
             let from = items.last?["id"].string.map { "&from_id=\($0)" } ?? ""
             let answer = try await user.call("GET", "\(path)page_size=\(pageSize)\(from)")
-            // Deleted meanwhile.
+            // The conversation was deleted during the load.
             if answer.status == 404 { return [] }
             guard answer.isSuccess, let page = answer.json.array else { throw UnexpectedAnswer("\(path): \(answer.status)", #fileID, #line) }
             items += page

@@ -4,7 +4,7 @@ import Foundation
 import LocalServers
 import ProtocolClient
 
-/// One instance of a service, which a test may kill, stop where it is, and start again on the same ports.
+/// One instance of a service that a test can kill, suspend and restart on the same ports.
 package actor ServiceProcess {
     package enum Kind: String, CaseIterable, Sendable {
         case conversations, metadata, presence, webhooks, gateway
@@ -15,20 +15,19 @@ package actor ServiceProcess {
     package nonisolated let log: String
     package nonisolated let host: VirtualNetwork.Host?
     package nonisolated let clock: MovableClock?
-    /// Where it serves: clients if it is a gateway, other services otherwise.
+    /// The port for clients (gateway) or for RPC calls (other services).
     package nonisolated let port: Int
-    /// Where health and metrics are asked.
+    /// The port of health and metrics.
     package nonisolated let adminPort: Int
-    /// All its settings.
     package nonisolated let environment: [String: String]
     private let launch: Launch
     private let admin: ProtocolClient
     private var child: ChildProcess?
 
     /// - Parameters:
-    ///   - openFiles: the most files it may have open; nil: as many as this process.
-    ///   - host: where it runs; nil is this machine itself.
-    ///   - clock: its own wall clock, if it has one.
+    ///   - openFiles: The limit of open files. nil: that of this process.
+    ///   - host: The host of the process. nil: this machine itself.
+    ///   - clock: The process's wall clock, if it has its own.
     package init(
         kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String], openFiles: Int? = nil,
         host: VirtualNetwork.Host? = nil, clock: MovableClock? = nil
@@ -42,21 +41,21 @@ package actor ServiceProcess {
         port = environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"].flatMap { Int($0) } ?? 0
         self.adminPort = adminPort
         var words = host?.prefix ?? []
-        // The shell sets both limits, and becomes the program.
+        // The shell sets both the soft and the hard limit, and then becomes the program.
         if let openFiles { words += ["/bin/sh", "-c", "ulimit -n \(openFiles) && exec \"$@\"", "sh"] }
         words += (clock?.wrapper ?? []) + [try Executables.find(kind.rawValue)]
         launch = Launch(words[0], arguments: Array(words.dropFirst()), environment: environment, deathSignal: .kill, output: .append(to: log))
         admin = try ProtocolClient(baseURL: "http://\(host?.address.description ?? "127.0.0.1"):\(adminPort)")
     }
 
-    /// Starts it and waits until it says that it is ready.
+    /// Starts the process and waits until it is ready.
     package func start() async throws {
         let child = try await ChildProcess.start(launch)
         self.child = child
         try await awaitReady()
     }
 
-    /// Asks until it is ready. The process sends no signal of it, so this has to poll.
+    /// Polls until the process is ready, because it sends no signal of it.
     package func awaitReady() async throws {
         let deadline = ContinuousClock.now + Waiting.limit
         while ContinuousClock.now < deadline {
@@ -67,35 +66,36 @@ package actor ServiceProcess {
         throw NotReady(name: name, exit: child?.exit?.status, log: LogTail.last(12, of: log))
     }
 
-    /// `kill -9`, and waits for its end.
+    /// Kills the process with `SIGKILL`, and waits for its end.
     package func kill() async {
         child?.signal(SIGKILL)
         _ = await child?.waitForExit()
     }
 
-    /// Stops it where it is: it neither answers nor closes.
+    /// Suspends the process, so that it neither answers nor closes connections.
     package func suspend() { child?.signal(SIGSTOP) }
 
-    /// Ends what ``suspend()`` began.
+    /// Resumes the process after ``suspend()``.
     package func resume() { child?.signal(SIGCONT) }
 
-    /// Asks it to end, and waits until it has; it may be started again.
+    /// Asks the process to end and waits for it. It can be restarted.
     package func end() async {
         child?.signal(SIGCONT)
         await child?.stop(patience: .seconds(10))
     }
 
-    /// Asks it to end for good.
+    /// Ends the process permanently.
     package func stop() async {
         await end()
         try? await admin.shutdown()
     }
 
-    /// Lowers the limit of open files to so many more than there are now; nil: sets it back to the hard limit, to which processes of Strata raise it.
+    /// Lowers the limit of open files to `more` above the present use. nil: restores the hard limit, to which processes
+    /// of Strata raise it.
     package func limitFiles(to more: Int?) async throws {
         guard let child, child.isRunning else { return }
         let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child.pid)/fd").compactMap { Int($0) }
-        // What counts is not how many there are but the greatest number among them.
+        // The limit applies to the highest descriptor number, not to the number of descriptors.
         let limit = try more.map { "\((files.max() ?? 0) + 1 + $0)" } ?? hardFileLimit(of: child.pid)
         let words = ["--pid", "\(child.pid)", "--nofile=\(limit):"]
         let exit = try await ChildProcess.run(Launch(try Programs.find("prlimit"), arguments: words, output: .capture(limit: 4096)))
@@ -109,16 +109,16 @@ package actor ServiceProcess {
         return String(words[4])
     }
 
-    /// Of the running process; nil if it has ended.
+    /// The id of the running process; nil if it has ended.
     package var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
 
-    /// What it says of itself at `/health/live` or `/health/ready`.
+    /// Returns the HTTP status of `/health/live` or `/health/ready`.
     package func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
 
-    /// The values of a metric's series that have all of these labels, written as `name="value"`.
+    /// Returns the values of a metric's series that have all given labels, written as `name="value"`.
     package func series(_ name: String, _ labels: String...) async throws -> [Double] { try await values(name, labels) }
 
-    /// The sum of them.
+    /// Returns the sum of the values of ``series(_:_:)``.
     package func metric(_ name: String, _ labels: String...) async throws -> Double { try await values(name, labels).reduce(0, +) }
 
     private func values(_ name: String, _ labels: [String]) async throws -> [Double] {
@@ -131,20 +131,17 @@ package actor ServiceProcess {
             }
     }
 
-    /// Those of the lines it has written that contain this.
     package nonisolated func lines(containing text: String) -> [String] {
         let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
         return output.split(separator: "\n").filter { $0.contains(text) }.map(String.init)
     }
 
-    /// All it has written.
     package var output: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 }
 
-/// A service that did not come up.
 package struct NotReady: Error, CustomStringConvertible {
     package let name: String
-    /// Its status, if it has ended.
+    /// The exit status, if the service has ended.
     package let exit: Int32?
     package let log: String
 
@@ -153,7 +150,7 @@ package struct NotReady: Error, CustomStringConvertible {
     }
 }
 
-/// How long tests wait for what has to happen. Not a promise of speed: the machine may be busy with many other things.
+/// The time limit of tests. It is generous because the machine may be busy, and promises no speed.
 package enum Waiting {
     package static let limit = Duration.seconds(60)
 

@@ -4,28 +4,27 @@ import Foundation
 import LocalServers
 import TestSupport
 
-/// The operator's command, the real program, called with words as a shell would.
+/// The real `strata` program, called with arguments as in a shell.
 package struct StrataProgram: Sendable {
-    /// How a call ended.
     package struct Exit: Sendable {
         package let status: Int32
-        /// What it wrote to standard output.
+        /// The text on standard output.
         package let output: String
-        /// What it wrote to standard error.
+        /// The text on standard error.
         package let complaints: String
     }
 
-    /// Where it is called, a directory of its own. There is no home in it before a call makes one.
+    /// The working directory of calls. It contains no home until a call creates one.
     package let directory: String
 
     package init(_ name: String = "command") throws { directory = try TestDirectory.make(name) }
 
-    /// Runs it to its end.
-    /// - Parameter environment: beside `PATH` and `STRATA_HOME`, which it gets always.
+    /// Runs the program to its end.
+    /// - Parameter environment: Variables in addition to `PATH` and `STRATA_HOME`.
     package func run(_ words: [String], environment: [String: String] = [:], timeout: Duration = .seconds(120)) async throws -> Exit {
         let complaints = "\(directory)/complaints-\(UUID().uuidString)"
         let all = ["PATH": "/usr/bin:/bin", "STRATA_HOME": directory + "/home"].merging(environment) { $1 }
-        // The words are parameters of the shell, which reads none of them.
+        // The arguments are parameters of the shell, which does not interpret them.
         let shell = ["-c", "exec \"$@\" 2>\(complaints)", "sh", try Executables.find("strata")]
         let launch = Launch("/bin/sh", arguments: shell + words, environment: all, directory: directory, output: .capture(limit: 1 << 20))
         let exit = try await ChildProcess.run(launch, timeout: timeout)

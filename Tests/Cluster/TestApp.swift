@@ -5,7 +5,7 @@ package import ProtocolClient
 package import StrataCommand
 import TestSupport
 
-/// An app of one test, in which no other test's users are.
+/// An app for one test, with no users of other tests.
 package struct TestApp: Sendable {
     package struct Key: Sendable {
         package let privateKey: String
@@ -13,10 +13,10 @@ package struct TestApp: Sendable {
         package let publicKeyFile: String
     }
 
-    /// One pair of keys for all apps: making one takes long.
+    /// The key pair of all test apps. It is shared because generating one is slow.
     package static let key = Task { try makeKey("app-key") }
 
-    /// A pair of keys that belongs to no app.
+    /// A key pair that belongs to no app.
     package static let strangeKey = Task { try makeKey("strange-key") }
 
     package let system: any TestSystem
@@ -34,7 +34,7 @@ package struct TestApp: Sendable {
         return TestUser(app: self, user: user, gateway: gateway, version: version, token: session)
     }
 
-    /// Signs several users in, alternating between the gateways.
+    /// Signs in several users, distributed over the gateways.
     package func signIn(_ users: [String]) async throws -> [TestUser] {
         var result: [TestUser] = []
         for (index, user) in users.enumerated() { result.append(try await signIn(user, via: index)) }

@@ -4,13 +4,12 @@ import Postgres
 package import ProtocolClient
 import StrataCommand
 
-/// A system that clients can use, and whose database can be read: one of this process, or one that runs elsewhere.
+/// A system that clients can use and whose database is readable: a cluster of this process, or a remote system.
 package protocol TestSystem: Sendable {
-    /// As its owner.
+    /// The libpq URL of the database, as its owner.
     var databaseURL: String { get }
-    /// Base URL of each gateway.
     var urls: [String] { get }
-    /// A client of a gateway; numbers beyond the last begin anew.
+    /// Returns a client of a gateway. Numbers beyond the last gateway wrap around.
     func client(_ gateway: Int, _ version: ProtocolVersion) -> ProtocolClient
 }
 
@@ -21,7 +20,7 @@ extension TestSystem {
         let key = try await TestApp.key.value
         let app = try NewApp(name: "Test", publicKeyFile: key.publicKeyFile)
         try await AppStore(url: databaseURL).insert(app)
-        // Tests add a user to more conversations within an hour than people do.
+        // Tests add a user to more conversations per hour than the default limit allows.
         try await Migrator(configuration: PostgresConfiguration(url: databaseURL))
             .execute(script: "UPDATE conversations.app SET stranger_additions = 10000 WHERE id = '\(app.id)'")
         return TestApp(system: self, app: app, privateKey: key.privateKey, privateKeyFile: key.privateKeyFile)

@@ -6,7 +6,7 @@ package import ProtocolClient
 package struct TestUser: Sendable {
     package let app: TestApp
     package let user: String
-    /// The gateway that the user talks to, unless a call names another one.
+    /// The user's gateway, unless a call names another one.
     package let gateway: Int
     package let version: ProtocolVersion
     package let token: String
@@ -14,12 +14,11 @@ package struct TestUser: Sendable {
     package var identity: String { "layer:///identities/\(user)" }
     package var client: ProtocolClient { app.system.client(gateway, version) }
 
-    /// A call with the user's session.
     package func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
         try await client.call(method, path, body: body, token: token, headers: headers, deadline: Waiting.deadline)
     }
 
-    /// A call that has to succeed.
+    /// Makes a call and throws if it fails.
     @discardableResult
     package func does(
         _ method: String, _ path: String, _ body: JSONValue? = nil, fileID: String = #fileID, line: Int = #line
@@ -29,14 +28,14 @@ package struct TestUser: Sendable {
         return answer
     }
 
-    /// Opens a socket that has asked for something, so that it is sent changes (docs/conformance.md §12.1).
+    /// Opens a socket and makes a request, so that the socket receives changes (docs/conformance.md §12.1).
     package func open(via gateway: Int? = nil) async throws -> ProtocolSocket {
         let socket = try await openSilent(via: gateway)
         _ = try await socket.request("Counter.read", deadline: Waiting.deadline)
         return socket
     }
 
-    /// Opens a socket that has not asked for anything yet.
+    /// Opens a socket without making a request.
     package func openSilent(via gateway: Int? = nil) async throws -> ProtocolSocket {
         try await app.system.client(gateway ?? self.gateway, version).openSocket(sessionToken: token, deadline: Waiting.deadline)
     }
@@ -53,7 +52,7 @@ package struct TestUser: Sendable {
     }
 
     /// Sends a message over REST.
-    /// - Returns: its id.
+    /// - Returns: The id of the message.
     @discardableResult
     package func send(_ text: String, to conversation: Conversation, fileID: String = #fileID, line: Int = #line) async throws -> String {
         let answer = try await does("POST", conversation.path + "/messages", Self.message(text), fileID: fileID, line: line)
@@ -65,7 +64,7 @@ package struct TestUser: Sendable {
         try await does("PATCH", conversation.path, .array(operations), fileID: fileID, line: line)
     }
 
-    /// The conversation as the server shows it to the user.
+    /// Returns the conversation as the server shows it to the user.
     package func view(of conversation: Conversation, fileID: String = #fileID, line: Int = #line) async throws -> JSONValue {
         try await does("GET", conversation.path, fileID: fileID, line: line).json
     }
@@ -77,20 +76,19 @@ package struct TestUser: Sendable {
     }
 }
 
-/// An answer that a test cannot go on with.
+/// An unexpected answer that ends a test.
 package struct UnexpectedAnswer: Error, CustomStringConvertible {
     package let description: String
 
     package init(_ what: String, _ fileID: String, _ line: Int) { description = "\(what) (\(fileID):\(line))" }
 }
 
-/// A conversation's names.
+/// A reference to a conversation.
 package struct Conversation: Sendable, Hashable {
     package let id: String
 
     package init(id: String) { self.id = id }
 
-    /// Of its REST resource.
     package var path: String { layerPath(id) }
 
     package static func newID() -> String { "layer:///conversations/\(UUID().uuidString.lowercased())" }
@@ -101,5 +99,5 @@ package func delete(_ property: String) -> JSONValue { ["operation": "delete", "
 package func add(_ user: TestUser) -> JSONValue { ["operation": "add", "property": "participants", "id": .string(user.identity)] }
 package func remove(_ user: TestUser) -> JSONValue { ["operation": "remove", "property": "participants", "id": .string(user.identity)] }
 
-/// `/messages/…` of `layer:///messages/…`.
+/// Converts an id to a path: `layer:///messages/…` becomes `/messages/…`.
 package func layerPath(_ id: String) -> String { String(id.dropFirst("layer://".count)) }

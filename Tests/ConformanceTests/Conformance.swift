@@ -2,15 +2,20 @@
 
 import Testing
 
-/// Whether a running system keeps the rules of the Client API, seen from outside over HTTPS and WSS.
+/// Conformance of a running system to the Client API, tested from outside over HTTPS and WSS.
 ///
-/// Each rule is a test case of its chapter, in each version it is said of. The rules themselves, not the test functions, are what to read: `Rules/`, `Traces/`.
+/// Each rule is a test case of its chapter, in each version it applies to. The rules are in `Rules/` and `Traces/`, not
+/// in the test functions. Environment variables:
 ///
-/// - `STRATA_CONFORMANCE_ONLY=text` runs the rules with this text in their names, `STRATA_CONFORMANCE_WRITE=1` writes `docs/conformance.md`.
-/// - Without further settings the tests start a system of their own. To try one that runs already: `STRATA_CONFORMANCE_URL` (its HTTPS base URLs,
-///   separated by commas), `STRATA_CONFORMANCE_APP` (a file with what `strata app create --json` printed; its key file must be readable), and, if its
-///   certificate is not of a public authority, `STRATA_CONFORMANCE_CA` (PEM file). Rules that need the operator's command run only if
-///   `STRATA_CONFORMANCE_HOME` names the home of the `strata dev` that serves there.
+/// - `STRATA_CONFORMANCE_ONLY`: runs only the rules whose names contain this text.
+/// - `STRATA_CONFORMANCE_WRITE`: `1` writes `docs/conformance.md`.
+/// - `STRATA_CONFORMANCE_URL`: the HTTPS base URLs of a running system, separated by commas. Without it, the tests
+///   start their own system.
+/// - `STRATA_CONFORMANCE_APP`: for a running system, a file with the output of `strata app create --json`. The key file
+///   it names must be readable.
+/// - `STRATA_CONFORMANCE_CA`: a PEM file, for a running system whose certificate is not issued by a public authority.
+/// - `STRATA_CONFORMANCE_HOME`: the home of the `strata dev` that serves a running system. Required by rules that use
+///   the operator's command.
 @Suite("conformance", SettlesReport())
 enum Conformance {}
 
@@ -70,7 +75,8 @@ extension Conformance {
         @Test("18 what Strata adds", arguments: RuleTable.cases(.additions))
         func additions(_ rule: RuleCase) async { await verify(rule, .additions) }
 
-        // These two chapters come last: their slow rules, which began with the first rule of all, are over by then, or nearly so.
+        // These two chapters come last. Their slow rules started together with the first rule, and are done or nearly
+        // done by then.
 
         @Test("3 root, ping, sessions, push tokens", arguments: RuleTable.cases(.sessions))
         func sessions(_ rule: RuleCase) async { await verify(rule, .sessions) }

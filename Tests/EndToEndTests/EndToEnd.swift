@@ -2,6 +2,7 @@
 
 import Testing
 
-/// Real executables, real sockets, real PostgreSQL and Redis. One test after the other: each uses all the processes, and there are few processors.
+/// Tests with real executables, sockets, PostgreSQL and Redis. They run sequentially, because each uses all the
+/// processes and there are few processors.
 @Suite("end to end", .serialized)
 enum EndToEnd {}

@@ -3,7 +3,7 @@
 package import ProtocolClient
 package import SeededRandom
 
-/// Values that no reader expects, and bytes that are none.
+/// A generator of unexpected values and invalid bytes.
 package struct FuzzValues: Sendable {
     package var generator: SeededGenerator
 
@@ -23,7 +23,7 @@ package struct FuzzValues: Sendable {
         }
     }
 
-    /// Names that mean something, so that what is below them is looked at, and others.
+    /// Returns a name: usually a known one, so that the value below it is read.
     package mutating func name() -> String {
         generator.chance(80)
             ? generator.pick([
@@ -64,7 +64,7 @@ package struct FuzzValues: Sendable {
         }
     }
 
-    /// The same value with a few things changed, added or missing.
+    /// Returns a copy with a few members changed, added or removed.
     package mutating func mutated(_ value: JSONValue) -> JSONValue {
         switch value {
         case .object(var members):
@@ -103,7 +103,7 @@ package struct FuzzValues: Sendable {
 
     package mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) } }
 
-    /// Flipped, cut, doubled, with what is not UTF-8 in between.
+    /// Returns a copy with bytes flipped, cut, repeated, or replaced by invalid UTF-8.
     package mutating func mutated(_ text: [UInt8]) -> [UInt8] {
         var text = text
         for _ in 0..<generator.int(1...4) {
@@ -126,7 +126,7 @@ package struct FuzzValues: Sendable {
         return text
     }
 
-    /// A body of a request: mostly a small change of a valid one.
+    /// Returns a request body, usually a small change of a valid one.
     package mutating func body(from valid: JSONValue?) -> [UInt8] {
         let valid = valid ?? [:]
         switch generator.int(0...19) {

@@ -10,7 +10,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// What a block keeps from the sockets of a gateway.
+/// Filtering of blocked users' events on a gateway's sockets.
 @Suite(.timeLimit(.minutes(3)))
 struct BlockTests {
     private static let cleo = UserID(trusted: "cleo")
@@ -19,7 +19,7 @@ struct BlockTests {
         UserChange(appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position), content: content)
     }
 
-    // MARK: Who is blocked
+    // MARK: Blocked users
 
     @Test("of a user the newest entry counts, whichever comes first, and what was read contains those before it")
     func newest() {
@@ -29,7 +29,7 @@ struct BlockTests {
         blocks.apply(entry(5, .blocksChanged(blocked: [], unblocked: [Fixture.ana])))
         blocks.apply(entry(4, .blocksChanged(blocked: [Fixture.ana, Self.cleo], unblocked: [])))
         #expect(!blocks.contains(Fixture.ana) && blocks.contains(Self.cleo))
-        // A block of the other one is another block.
+        // A block by the other user is independent of the own block.
         blocks.apply(entry(6, .blockedBy(Self.cleo, isBlocked: true)))
         blocks.apply(entry(7, .blocksChanged(blocked: [], unblocked: [Self.cleo])))
         #expect(blocks.contains(Self.cleo))

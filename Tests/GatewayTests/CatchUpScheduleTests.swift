@@ -6,13 +6,13 @@ import Testing
 @testable import FanOut
 @testable import Sync
 
-/// When a socket catches up, one catch-up after the other.
+/// The schedule of a socket's catch-ups, which run sequentially.
 struct CatchUpScheduleTests {
     private let session = CatchUpSchedule.Session(of: Fixture.ben, createdAt: Fixture.time(0), replayableSince: Fixture.time(0))
     private let moment = CatchUpSchedule.Moment(now: .uptimeNanoseconds(0), clock: nil, lastStamp: Fixture.time(5))
     private let present = CatchUp.End.present(CatchUp.Outcome())
 
-    /// What it says, in words that can be compared.
+    /// Returns actions as text that can be compared.
     private func words(_ actions: [CatchUpSchedule.Action]) -> [String] {
         actions.map { action in
             switch action {

@@ -13,7 +13,7 @@ import Testing
 @testable import Gateway
 @testable import Sync
 
-/// Catch-ups whose services fail, or have more than they can bring.
+/// Catch-ups whose services fail or have more changes than one catch-up can send.
 @Suite(.timeLimit(.minutes(2)))
 struct CatchUpTests {
     @Test("a client whose replay failed and that does not ask again is told to come back: no socket stays open and deaf")
@@ -39,7 +39,7 @@ struct CatchUpTests {
             let ana = try await harness.newSocket(of: Fixture.ana)
             try await ana.askForReplay()
             try await harness.until { _ in ana.socket.requests.replay == nil }
-            // A replay that cannot be understood is no replay, and no reason to forget what is owed.
+            // A malformed replay request is refused and does not discard the pending catch-up.
             try await ana.ask("Event.replay", "r2")
             let isResting = try await harness.onLoop { _ in ana.socket.catchUps.task == nil }
             #expect(isResting)
@@ -95,7 +95,7 @@ struct CatchUpTests {
         }
     }
 
-    /// Ben is in the fixture's conversation at 4, and is owed 3 and 4.
+    /// Puts Ben into the fixture's conversation at position 4, with changes 3 and 4 not yet sent.
     private func owe(_ fake: FakeConversations) {
         fake.answers.withLock { answers in
             answers.baseline = {
@@ -137,7 +137,7 @@ struct CatchUpTests {
             try await ben.askForReplay()
             let running = try await harness.onLoop { _ in ben.socket.catchUps.task }
             let task = try #require(running)
-            // Replaced, but not cancelled: as if every step had been under way when it was.
+            // Replace the catch-up without cancelling it, as if every step had been pending at that moment.
             if isReplaced { try await harness.onLoop { _ in ben.socket.replaceCatchUp() } }
             let hasEnded = Flag()
             let wait = Task {
@@ -152,7 +152,7 @@ struct CatchUpTests {
             #expect(conversations == (isReplaced ? 0 : 1))
             let userPosition = try await harness.onLoop { _ in ben.socket.registration.userPosition }
             #expect(userPosition == (isReplaced ? nil : Position.zero))
-            // It has let go of the conversations that it had kept subscribed.
+            // The catch-up has released the conversations that it had kept subscribed.
             let joining = try await harness.onLoop { $0.registry.conversations.values.map(\.joining) }
             #expect(joining == (isReplaced ? [] : [0]))
         }
@@ -190,7 +190,7 @@ struct CatchUpTests {
                 while !isReleased.isSet { await Task.yield() }
                 return try await page(request)
             }
-            // What waits is owed for as long as it is being looked up.
+            // Conversations remain pending while they are being looked up.
             let isJudged = Flag()
             fake.answers.withLock {
                 $0.page = slowPage
@@ -200,7 +200,7 @@ struct CatchUpTests {
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             try await harness.until { _ in isAsked.isSet }
-            // The user is added to a conversation after the baseline was read; the replay goes on for long.
+            // The user is added to a conversation after the baseline was read, and the replay continues for long.
             let shown = try await harness.onLoop { _ in
                 ben.socket.wasAdded(to: ConversationID.random(), at: Position(1))
                 return max(ben.socket.outbox.lastStamp, ben.socket.beginning)
@@ -242,7 +242,7 @@ struct CatchUpTests {
             try await harness.until { _ in ana.socket.isClosing }
             let pages = fake.answers.withLock { $0.pages }
             #expect(pages == CatchUp.maximumReads)
-            // What was sent has moved the time from which the client replays.
+            // The packets sent have advanced the time from which the client replays.
             let shown = try await harness.onLoop { _ in ana.socket.outbox.sequence.lastStamp }
             #expect(shown >= begin.advanced(by: .seconds(CatchUp.maximumReads - 1)))
             #expect(try await ana.closeCode() == 1013)

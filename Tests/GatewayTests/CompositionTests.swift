@@ -7,10 +7,10 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// Conversations composed of what two services answer, while they change.
+/// Conversations composed from the answers of two services while they change.
 @Suite(.timeLimit(.minutes(3)))
 struct CompositionTests {
-    /// A conversation that has moved on whenever it is looked at.
+    /// A conversation whose position advances with every read.
     private final class Moving: Sendable {
         private let position = Atomic<Int64>(1)
         func next() -> Position { Position(position.wrappingAdd(1, ordering: .relaxed).newValue) }
@@ -37,9 +37,9 @@ struct CompositionTests {
             let answers = CountedAnswers()
             let view = try await harness.services.conversation(Fixture.conversation, for: GatewayServices.Call(key, answers: answers))
             #expect(fake.looks(at: Fixture.conversation) == (isPatched ? 2 : 1))
-            // What was read to find that out is counted for the request too: the view, the tree and the log.
+            // The reads for this decision count for the request, too: the view, the tree and the log.
             if !isPatched { #expect(answers.count == 3) }
-            // What the client is told from there on fits to the tree.
+            // The view's position matches the tree, so later changes apply to it.
             #expect(view.conversation.position == Position(isPatched ? 4 : 2))
         }
     }

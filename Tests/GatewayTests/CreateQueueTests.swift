@@ -6,7 +6,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// Which creates of a socket are carried out after one has failed.
+/// The fate of a socket's queued creates after one has failed.
 struct CreateQueueTests {
     private static let here = ConversationID.random()
     private static let elsewhere = ConversationID.random()
@@ -25,7 +25,8 @@ struct CreateQueueTests {
         return SocketRequest(number: number, packet: .init(id: "r\(number)", method: "Conversation.create", outline: .object(id)))
     }
 
-    /// What becomes of the creates that wait: "5" is carried out, "5-" is refused since another one failed, "5!" for another reason. Those named fail.
+    /// Drains the queue and returns each create's fate: "5" is carried out, "5-" is refused because another one failed,
+    /// "5!" is refused for another reason. The creates in `failing` fail.
     private func drain(_ queue: inout CreateQueue, failing: Set<UInt64> = []) -> [String] {
         var story: [String] = []
         while let step = queue.next() {
@@ -132,7 +133,7 @@ struct CreateQueueTests {
         queue.append(message(7, ordered: .bool(true)))
         #expect(queue.waiting == 5)
         #expect(drain(&queue) == ["1", "2", "5-", "6", "7"])
-        // With nothing ahead of it.
+        // The queue is empty.
         queue.refused(message(8))
         queue.append(message(9, ordered: .bool(true)))
         #expect(drain(&queue) == ["9-"])
@@ -171,14 +172,14 @@ struct CreateQueueTests {
             queue.append(message(number, in: conversation, ordered: .bool(true)))
         }
         #expect(drain(&queue).allSatisfy { $0.hasSuffix("-") })
-        // What comes without `ordered` starts anew, also there.
+        // A create without `ordered` resets the failure, also in these conversations.
         for conversation in [conversations[FailedCreates.limit], conversations[0], Self.elsewhere] {
             queue.append(message(number + 1, in: conversation))
             queue.append(message(number + 2, in: conversation, ordered: .bool(true)))
             #expect(drain(&queue) == ["\(number + 1)", "\(number + 2)"])
             number += 2
         }
-        // The same for those that were refused when they came, while one was being carried out.
+        // Repeat this for creates that were refused on arrival, while another one was running.
         var busy = CreateQueue()
         busy.append(message(1))
         guard case .run(let running)? = busy.next() else {

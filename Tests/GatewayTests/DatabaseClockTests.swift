@@ -12,7 +12,7 @@ import Testing
 @testable import Gateway
 @testable import Sync
 
-/// The times that packets carry, whatever the clocks of the gateway and of the database show.
+/// The times in packets, for all combinations of the gateway's and the database's clocks.
 @Suite("the database's clock", .timeLimit(.minutes(3)))
 struct DatabaseClockTests {
     private func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(1_000_000_000_000) + .seconds(seconds) }
@@ -33,7 +33,7 @@ struct DatabaseClockTests {
         }
         #expect(begin(session: 0) == Fixture.time(88))
         #expect(begin(session: 90) == Fixture.time(90))
-        // The clock is known a little late.
+        // The gateway learns the clock with a small delay.
         #expect(begin(session: 101) == Fixture.time(100))
         #expect(begin(session: 700) == Fixture.time(88))
     }
@@ -57,7 +57,7 @@ struct DatabaseClockTests {
     func live() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 0)
-        // The database's clock is ten minutes behind what the gateway believes, and changes are made later than it knows.
+        // The known time of the database lags behind the changes' times.
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(-3), heardAt: $0.loop.now) }
         try await harness.publish(Fixture.change(1))
         try await ben.ask("Counter.read")
@@ -66,7 +66,7 @@ struct DatabaseClockTests {
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(10), heardAt: $0.loop.now) }
         try await ben.ask("Counter.read")
         #expect(try await ben.packets().map { $0["timestamp"]?.stringValue } == [2, 10].map { ISO8601.string(Fixture.time($0)) })
-        // Much later than the last comparison nothing is told.
+        // Packets are not stamped with times much later than the last comparison of heads.
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(-22), heardAt: $0.loop.now) }
         let ana = try await harness.socket(of: Fixture.ana, at: 2)
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(-23), heardAt: $0.loop.now) }
@@ -110,7 +110,7 @@ struct DatabaseClockTests {
             let request = try #require(fake.answers.withLock { $0.asked })
             #expect(request.recent == 11_000_000 && !request.wantsEpoch)
             #expect(request.notBefore == Fixture.time(0).microseconds)
-            // This session was made at a time that has not come yet.
+            // The session's creation is in the future.
             #expect(try await harness.onLoop { _ in ben.socket.beginning } == asOf.advanced(by: .seconds(-11)))
             #expect(try await harness.onLoop { _ in ben.socket.outbox.sequence.start } >= asOf)
         }

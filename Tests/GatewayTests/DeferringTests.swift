@@ -8,7 +8,7 @@ import Testing
 @testable import Gateway
 @testable import Sync
 
-/// Catch-ups that tell the conversations that a client knows ahead of those that it has to be shown whole.
+/// Catch-ups that send changes of known conversations ahead of conversations that must be sent as a whole.
 @Suite(.timeLimit(.minutes(1)))
 struct DeferringTests {
     private let known = ConversationID.random()
@@ -23,8 +23,8 @@ struct DeferringTests {
             oldestAt: Fixture.time(oldestAt))
     }
 
-    /// A replay that asks for its first page.
-    /// - Parameter since: where it begins, which is earlier than the client asked for.
+    /// Starts a replay and requests its first page.
+    /// - Parameter since: The start of the replay, which is earlier than the client requested.
     private func replay(_ entries: [BaselineEntry], since: Int64 = -100) -> (catchUp: CatchUp, effects: [CatchUp.Effect]) {
         var catchUp = CatchUp(.replay(since: Fixture.time(since)), for: Fixture.ben, beginning: Fixture.time(0))
         let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(5000), isComplete: true)
@@ -60,9 +60,9 @@ struct DeferringTests {
         return view
     }
 
-    // MARK: What it does
+    // MARK: Effects
 
-    /// The logs that it reads next, and after which positions.
+    /// Returns the logs that the catch-up reads next, with their cursors.
     private func cursors(_ effects: [CatchUp.Effect]) -> [ConversationID: Position]? {
         if case .read(let cursors, _, _)? = effects.last { cursors } else { nil }
     }
@@ -124,7 +124,7 @@ struct DeferringTests {
         #expect(sent(effects)?.deferredSince == Fixture.time(7))
         effects = catchUp.handle(.sent)
         #expect(cursors(effects) == [other: Position(6)])
-        // Again something else comes behind it, as in a conversation that the fan-out has moved on in.
+        // Again another change follows the addition, as in a conversation in which the fan-out has advanced.
         effects = catchUp.handle(page([addition(7, of: other, at: 7), change(8, of: other, at: 9), change(10, of: known, at: 11)]))
         #expect(lookedUp(effects) == [other])
     }
@@ -147,7 +147,7 @@ struct DeferringTests {
             content: .conversationHidden(new, upTo: Position(1), wholly: true))
         let entries: [LogPage.Entry] = [.userChange(hidden), .change(change(8, of: known, at: 20))]
         effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, numbers: [:])))
-        // All is read again, in the order of time.
+        // Everything is read again, in the order of time.
         #expect(cursors(effects) == [new: .zero, known: Position(7)])
         effects = catchUp.handle(
             .page(
@@ -196,7 +196,7 @@ struct DeferringTests {
         }
         #expect(reads == ReplayPlan.maximumDeferredReads)
         #expect(cursors(effects)?[known] == Position(7 + Int64(reads)))
-        // It is not held back again, though more of the other one is to come.
+        // The conversation is not deferred again, although the other one has more changes.
         effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil)), change(1000, of: known, at: 2000)]))
         #expect(lookedUp(effects) == [new])
     }

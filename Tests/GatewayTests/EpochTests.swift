@@ -9,7 +9,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// A database that was put back to an older state, or whose place a replica took.
+/// A database that was restored to an older state or replaced by a replica.
 @Suite(.timeLimit(.minutes(3)))
 struct EpochTests {
     private static let first = "0660db668cf3ee0000000001"
@@ -17,7 +17,7 @@ struct EpochTests {
 
     private func time(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(UInt64(seconds) * 1_000_000_000) }
 
-    // MARK: Which epoch counts
+    // MARK: Comparison of epochs
 
     @Test("the first epoch is followed, a newer one takes its place, and one that has ended does not come back beside it")
     func order() {
@@ -67,7 +67,7 @@ struct EpochTests {
         #expect(watch.answered("ffffffffffffffff", at: time(13)) == .ignore)
     }
 
-    // MARK: What follows
+    // MARK: Effects of a new epoch
 
     private func setHeads(_ harness: GatewayHarness, at position: Int64, epoch: String) {
         harness.log.state.withLock {
@@ -75,7 +75,7 @@ struct EpochTests {
         }
     }
 
-    /// Lets the gateway ask for heads until it follows `epoch`.
+    /// Advances time until the gateway has read heads and follows `epoch`.
     private func follow(_ epoch: String, _ harness: GatewayHarness) async throws {
         while try await harness.onLoop({ $0.fanOut.heads.epochs.current != epoch }) {
             try Task.checkCancellation()
@@ -100,17 +100,17 @@ struct EpochTests {
         try await follow(Self.first, harness)
         try await hear(Fixture.change(5), epoch: Self.first, harness)
         #expect(try await socket.positions() == [5])
-        // What the database had been told after 2 is gone.
+        // Changes after position 2 are lost.
         setHeads(harness, at: 2, epoch: Self.second)
         try await hear(Fixture.change(3), epoch: Self.second, harness)
         try await follow(Self.second, harness)
         #expect(try await socket.closeCode() == 1001)
-        // The conversation stays subscribed, since a catch-up of the harness keeps it.
+        // The conversation stays subscribed, because a catch-up of the harness keeps it.
         let other = try await harness.socket(of: Fixture.ben, at: 2)
         #expect(try await harness.onLoop { _ in other.socket.registration.conversations.count } == 1)
         try await hear(Fixture.change(3), epoch: Self.second, harness)
         #expect(try await other.positions() == [3])
-        // What a service says that is still connected to the database of before is not handed on.
+        // Changes from a service that is still connected to the old database are not forwarded.
         try await hear(Fixture.change(4), epoch: Self.first, harness)
         try await hear(Fixture.change(6), epoch: Self.first, harness)
         #expect(try await other.positions() == [])

@@ -12,40 +12,40 @@ import Synchronization
 @testable import FanOut
 @testable import Gateway
 
-/// A conversations service, one for metadata and one for presence, that answer what the test says, over the real RPC.
+/// Fake services for conversations, metadata and presence, called over the real RPC. The test defines their answers.
 final class FakeConversations: Sendable {
     struct Answers {
         var baseline: @Sendable () throws -> ProtoBaselineResponse = { .with { $0.complete = true } }
         var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in .with { $0.reachesHeads = true } }
-        /// Where the user stands in a conversation that is looked up; nil: they do not see it.
+        /// The user's position in a conversation that is looked up. nil: the conversation is not visible to the user.
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
-        /// A conversation is created; it is not answered before this returns.
+        /// Called when a conversation is created. The answer is sent when this returns.
         var created: @Sendable () async -> Void = {}
-        /// Views are not answered before this returns.
+        /// Called when views are requested. The answer is sent when this returns.
         var views: @Sendable () async -> Void = {}
         var changes: @Sendable (ConversationID) -> [Change] = { _ in [] }
-        /// A status is set or asked for; it is set or read when this begins, and answered when this returns.
+        /// Called when a status is set or requested. The status is set or read before the call, and the answer is sent
+        /// when this returns.
         var presence: @Sendable (PresenceCall) async -> Void = { _ in }
         var statuses: [String: String] = [:]
-        /// Users whom the user has blocked, and those who have blocked the user.
+        /// Users whom the user has blocked, and users who have blocked the user.
         var blocks: (own: [String], others: [String]) = ([], [])
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
         var baselines = 0
         var asked: ProtoBaselineRequest?
         var pages = 0
-        /// How many logs each page was read from, and how many changes it was to have at most.
+        /// The number of logs that each page was read from, and its maximum number of changes.
         var pageSizes: [(logs: Int, limit: Int)] = []
-        /// The conversations whose trees came first in a request.
+        /// The first conversation of each request for trees.
         var looks: [ConversationID] = []
     }
-    /// What the presence service was asked.
     enum PresenceCall { case set, get }
     let answers = Mutex(Answers())
 
     private static let secret = String(repeating: "x", count: 32)
 
-    /// Runs the service while `body` runs, with a harness whose gateway calls it.
-    /// - Parameter change: makes other settings than there are by default.
+    /// Runs the services during `body`, with a harness whose gateway calls them.
+    /// - Parameter change: Modifies the default settings.
     static func run(
         settings change: (inout GatewaySettings) -> Void = { _ in }, _ body: (GatewayHarness, FakeConversations) async throws -> Void
     ) async throws {
@@ -161,7 +161,7 @@ final class FakeConversations: Sendable {
             }
     }
 
-    /// As many as fit, at least the first one.
+    /// Returns as many trees as fit, and at least the first one.
     private func trees(_ request: ProtoTreesRequest) throws -> ProtoTreesResponse {
         var response = ProtoTreesResponse()
         var used = 0
@@ -188,10 +188,11 @@ final class FakeConversations: Sendable {
         return response
     }
 
-    /// So often a look began with this conversation.
+    /// Returns the number of requests for trees that began with this conversation.
     func looks(at id: ConversationID) -> Int { answers.withLock { $0.looks.filter { $0 == id }.count } }
 
-    /// The user is in these conversations, and is owed their changes after so many: the first is their creation, the others are changes of metadata.
+    /// Puts the user into conversations whose changes after `after` are not yet sent. The first change is the creation,
+    /// the others change metadata.
     func owe(_ logs: [(id: ConversationID, head: Int64, after: Int64)]) {
         answers.withLock { answers in
             answers.baseline = {
@@ -235,7 +236,7 @@ final class FakeConversations: Sendable {
     }
 }
 
-/// Something that has happened, or not yet.
+/// A thread-safe flag that can be set once.
 final class Flag: Sendable {
     private let state = Mutex(false)
     var isSet: Bool { state.withLock { $0 } }

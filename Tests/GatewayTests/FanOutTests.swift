@@ -90,7 +90,7 @@ struct FanOutTests {
         harness.log.state.withLock { $0.heads = Heads(conversations: [], added: [], users: [], asOf: Fixture.time(10)) }
         try await harness.onLoop { $0.fanOut.subscriberDidRecover() }
         try await harness.until { $0.fanOut.heads.reconciler.since == Fixture.time(10) }
-        // The services find Redis again later, and what they publish until then is lost.
+        // The services reconnect to Redis later, and their publications until then are lost.
         harness.log.state.withLock { $0.heads?.asOf = Fixture.time(11) }
         await harness.loop.advanceTime(by: .milliseconds(1125))
         try await harness.until { $0.fanOut.heads.reconciler.since == Fixture.time(11) }
@@ -150,7 +150,7 @@ struct FanOutTests {
         var bytes = ByteBuffer()
         while let part = try await socket.channel.readOutbound(as: ByteBuffer.self) { bytes.writeImmutableBuffer(part) }
         #expect(bytes.getInteger(at: 0, as: UInt8.self) == 0x88)
-        // Its code and the reason, as long as it says, and nothing else.
+        // The frame contains its code and reason, with the announced length, and nothing else.
         let length = try #require(bytes.getInteger(at: 1, as: UInt8.self))
         #expect(bytes.readableBytes == 2 + Int(length))
     }
@@ -246,7 +246,7 @@ struct FanOutTests {
         }
         #expect(try await ana.packets().isEmpty)
         #expect(try await actions(ben) == ["started"])
-        // How long the signal is good for is what the presence service said.
+        // The presence service defines how long the signal is valid.
         for _ in 0..<89 { await harness.loop.advanceTime(by: .seconds(1)) }
         #expect(try await actions(ben) == [])
         for _ in 0..<2 { await harness.loop.advanceTime(by: .seconds(1)) }

@@ -5,7 +5,7 @@ import StrataModel
 @testable import FanOut
 @testable import Gateway
 
-/// Values that tests are made of.
+/// Constants and factories for values in tests.
 enum Fixture {
     static let app = AppID(rawValue: UUID())
     static let conversation = ConversationID(rawValue: UUID())
@@ -14,7 +14,7 @@ enum Fixture {
 
     static func time(_ seconds: Int64) -> Timestamp { Timestamp(microseconds: 1_800_000_000_000_000 + seconds * 1_000_000) }
 
-    /// A change of metadata: the least that can happen.
+    /// Returns a change of metadata, the smallest possible change.
     static func change(
         _ position: Int64, of conversation: ConversationID = conversation, _ content: Change.Content = .metadataChanged([])
     ) -> Change {

@@ -6,7 +6,8 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// What is deleted for all of what a former participant keeps, and messages that a user deletes up to a position.
+/// Deletions for all participants of messages that a former participant keeps, and a user's deletion of messages up to
+/// a position.
 @Suite(.timeLimit(.minutes(3)))
 struct FormerLogTests {
     private static let id = Fixture.conversation
@@ -33,7 +34,7 @@ struct FormerLogTests {
         return change
     }
 
-    /// The conversation as ben sees it, who has left at this position.
+    /// Returns the conversation as seen by ben, who left at this position.
     private func view(leftAt position: Int64, numbers: UserNumbers, messageCount: Int64) -> ConversationView {
         var view = Fixture.view(at: position)
         view.isParticipant = false

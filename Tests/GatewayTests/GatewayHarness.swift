@@ -15,7 +15,7 @@ import Synchronization
 @testable import Gateway
 @testable import Sync
 
-/// A fan-out and a registry on one event loop with virtual time, over a log that the test fills.
+/// A fan-out and a registry on one event loop with virtual time, over a fake log.
 final class GatewayHarness: Sendable {
     let loop = NIOAsyncTestingEventLoop()
     let log = FakeLog()
@@ -26,15 +26,15 @@ final class GatewayHarness: Sendable {
     var registry: LoopRegistry { home.registry }
 
     /// - Parameters:
-    ///   - conversations, metadata, presence: without one, that service cannot be called.
-    ///   - change: makes other settings than there are by default.
+    ///   - conversations, metadata, presence: The client of the service; nil: the service cannot be called.
+    ///   - change: Modifies the default settings.
     init(
         conversations: RPCClient? = nil, metadata: RPCClient? = nil, presence: RPCClient? = nil,
         settings change: (inout GatewaySettings) -> Void = { _ in }
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         fanOut = FanOut(loop: loop, source: log, logger: logger)
-        // Nothing is ever called: the services are not run.
+        // These clients are not run, so no call is ever made.
         let group = MultiThreadedEventLoopGroup.singleton
         func client(_ name: String) -> RPCClient {
             let secret = String(repeating: "x", count: 32)
@@ -59,14 +59,14 @@ final class GatewayHarness: Sendable {
         await loop.run()
     }
 
-    /// Runs `body` on the loop, and whatever it causes there.
+    /// Runs `body` on the loop, and everything that it schedules there.
     func onLoop<T: Sendable>(_ body: @escaping @Sendable (GatewayHarness) throws -> T) async throws -> T {
         let result = loop.submit { try body(self) }
         await loop.run()
         return try await result.get()
     }
 
-    /// Lets tasks outside the loop finish their work on it, until `condition` holds.
+    /// Runs the loop until `condition` is true, so that tasks outside of it can finish.
     func until(_ condition: @escaping @Sendable (GatewayHarness) -> Bool) async throws {
         while try await !onLoop(condition) {
             try Task.checkCancellation()
@@ -74,8 +74,8 @@ final class GatewayHarness: Sendable {
         }
     }
 
-    /// Opens a socket, and attaches it to the conversation at `position`, as a catch-up would.
-    /// - Parameter network: what stands between it and its client.
+    /// Opens a socket and attaches it to the conversation at `position`, as a catch-up would.
+    /// - Parameter network: The network between the socket and its client.
     func socket(
         of user: UserID, in conversation: ConversationID = Fixture.conversation, at position: Int64, network: NIOLoopBoundBox<StalledNetwork>? = nil
     ) async throws -> TestSocket {
@@ -109,7 +109,7 @@ final class GatewayHarness: Sendable {
         return TestSocket(socket: socket, channel: channel)
     }
 
-    /// Opens a socket whose client has not asked for anything yet.
+    /// Opens a socket whose client has not sent a request yet.
     func newSocket(of user: UserID) async throws -> TestSocket {
         let channel = NIOAsyncTestingChannel(loop: loop)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
@@ -125,13 +125,12 @@ final class GatewayHarness: Sendable {
         return TestSocket(socket: socket, channel: channel)
     }
 
-    /// A publication comes from Redis.
     func publish(_ change: Change) async throws {
         try await onLoop { $0.fanOut.changePublished(change) }
     }
 
-    /// An entry of a user's own log comes from Redis, the first one or the next.
-    /// - Parameter isLogged: the entry is in the log, and only that comes from Redis.
+    /// Simulates a publication of the next entry of a user's own log.
+    /// - Parameter isLogged: True if the publication only announces the entry, which is in the log.
     func publish(_ content: UserChange.Content, to user: UserID, at position: Int64, isLogged: Bool = false) async throws {
         let change = UserChange(
             appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position), content: content)
@@ -147,26 +146,25 @@ final class GatewayHarness: Sendable {
 }
 
 extension Socket {
-    /// As after a first catch-up that brought nothing.
+    /// Makes the socket live, as after a first catch-up that sent nothing.
     func becomeLive() {
         _ = catchUps.schedule.requestReceived(isReplay: false, at: moment)
         catchUps.schedule.willEnd(.present(CatchUp.Outcome()))
         _ = catchUps.schedule.ended(.present(CatchUp.Outcome()), at: moment) { _ in false }
     }
 
-    /// Another catch-up counts from now on, though it does not run.
+    /// Starts another catch-up in the schedule, without running it.
     func replaceCatchUp() { _ = catchUps.schedule.replay(from: .distantFuture, at: moment) }
 }
 
-/// A socket whose outgoing packets a test reads.
+/// A socket with access to its outgoing packets.
 struct TestSocket: Sendable {
     let socket: Socket
     let channel: NIOAsyncTestingChannel
 
-    /// On the loop.
+    /// True if the socket is live. Must be read on the loop.
     var isLive: Bool { if case .live = socket.phase { true } else { false } }
 
-    /// A request comes from the client.
     func ask(_ method: String, _ id: String = "r1", data: String = "{}") async throws {
         let text = #"{"type":"request","body":{"request_id":"\#(id)","method":"\#(method)","data":\#(data)}}"#
         let done = channel.testingEventLoop.submit { socket.textFrameReceived(ByteBuffer(string: text)) }
@@ -174,21 +172,20 @@ struct TestSocket: Sendable {
         try await done.get()
     }
 
-    /// Asks for a replay from a time of the fixture.
+    /// Requests a replay from a time of the fixture.
     func askForReplay(_ id: String = "r1") async throws {
         try await ask("Event.replay", id, data: #"{"from_timestamp":"2027-01-15T08:00:00.000Z"}"#)
     }
 
-    /// Bytes come from the client.
     func receive(_ bytes: ByteBuffer) async throws {
         try await channel.writeInbound(bytes)
         await channel.testingEventLoop.run()
     }
 
-    /// The packets that have left since the last call.
+    /// Returns the packets sent since the last call.
     func packets() async throws -> [JSONValue] {
         await channel.testingEventLoop.run()
-        // A frame may leave in several parts.
+        // A frame may be sent in several parts.
         var sent = ByteBuffer()
         while var bytes = try await channel.readOutbound(as: ByteBuffer.self) { sent.writeBuffer(&bytes) }
         var packets: [JSONValue] = []
@@ -196,7 +193,8 @@ struct TestSocket: Sendable {
         return packets
     }
 
-    /// The code of the close frame, if one has left since the last call. The head of a frame and what is in it may leave in two parts.
+    /// Returns the code of the close frame, if one was sent since the last call. A frame's head and payload may be sent
+    /// separately.
     func closeCode() async throws -> Int? {
         await channel.testingEventLoop.run()
         var sent = ByteBuffer()
@@ -210,7 +208,7 @@ struct TestSocket: Sendable {
         return nil
     }
 
-    /// The `position` members of the change packets among them.
+    /// Returns the `position` members of the change packets sent since the last call.
     func positions() async throws -> [Int64] {
         try await packets().compactMap { $0["body"]?["position"]?.integerValue }
     }
@@ -236,13 +234,13 @@ final class FakeLog: ChangeSource {
         /// Entries of users' own logs.
         var userChanges: [UserChange] = []
         var heads: Heads?
-        /// Heads are read at once, and answered when this is over.
+        /// True to read heads immediately, but delay the answer.
         var areHeadsHeld = false
         var headReads = 0
         var isAway = false
-        /// Reads wait until this is over.
+        /// True to delay reads.
         var isHeld = false
-        /// Nil: every user has one message that does not count.
+        /// Counts by user. nil: one uncounted message for every user.
         var numbers: [UserID: UserNumbers]?
         var reads = 0
         /// The users whose typing was ended.
@@ -296,7 +294,7 @@ final class FakeLog: ChangeSource {
     }
 }
 
-/// Channels that are always there.
+/// Fake channel subscriptions that are always confirmed.
 final class FakeChannels: ChannelSubscriptions {
     let subscribed = Mutex<Set<String>>([])
     let available = Mutex(true)

@@ -38,7 +38,7 @@ struct HTTPExchangeTests {
             (.http1_1, ["Host": "x", "Connection": "Upgrade", "Upgrade": "h2c"], ["Content-Length": "0"], "close", .end),
             (.http1_0, [:], ["Content-Length": "0"], "close", .end),
             (.http1_0, ["Connection": "keep-alive"], ["Content-Length": "0"], "keep-alive", .go),
-            // The end of the connection is all that ends such an answer.
+            // An answer of unknown length is ended by closing the connection.
             (.http1_0, ["Connection": "keep-alive"], [:], "close", .end),
         ]
         for (version, sent, answered, says, then) in cases {
@@ -64,7 +64,7 @@ struct HTTPExchangeTests {
 
         exchange = HTTPExchange()
         #expect(exchange.receivedHead(&request) == .pass)
-        // It did not wait.
+        // The client did not wait.
         #expect(exchange.receivedBody() == .pass)
         #expect(exchange.bodyIsWanted() == false)
 

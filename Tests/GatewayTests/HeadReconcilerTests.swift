@@ -33,12 +33,12 @@ struct HeadReconcilerTests {
         reconciler.failed()
         _ = reconciler.begin(at: at(121))
         #expect(reconciler.answered(asOf: Fixture.time(121), at: at(121)).missedBefore == at(11))
-        // There was no socket: none can have missed anything.
+        // Without open sockets, nothing can be missed.
         reconciler.lastSocketClosed()
         _ = reconciler.firstSocketOpened(at: at(900))
         _ = reconciler.begin(at: at(910))
         #expect(reconciler.answered(asOf: Fixture.time(910), at: at(910)).missedBefore == nil)
-        // Nor is the first question answered for longer than that.
+        // The first comparison covers only the last 25 s.
         reconciler.lastSocketClosed()
         _ = reconciler.firstSocketOpened(at: at(1000))
         _ = reconciler.begin(at: at(1030))

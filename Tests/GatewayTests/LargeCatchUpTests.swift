@@ -12,15 +12,15 @@ import Testing
 @testable import Gateway
 @testable import Sync
 
-/// Catch-ups that have to show conversations that are large, or too large.
+/// Catch-ups with conversations that are large, or too large to be sent.
 @Suite(.timeLimit(.minutes(2)))
 struct LargeCatchUpTests {
-    /// The conversations that were shown, in order.
+    /// Returns the conversations that were sent as a whole, in order.
     private func shown(_ packets: [JSONValue]) -> [String] {
         packets.filter { $0["body"]?["operation"]?.stringValue == "create" }.compactMap { $0["body"]?["object"]?["id"]?.stringValue }
     }
 
-    /// The catch-up that began has ended, and what could not be shown will be looked at again.
+    /// Waits until the current catch-up has ended and a retry is scheduled.
     private func rests(_ ben: TestSocket, _ harness: GatewayHarness) async throws {
         try await harness.until { _ in ben.socket.catchUps.task == nil && ben.socket.catchUps.nextRetry != nil }
     }
@@ -42,7 +42,6 @@ struct LargeCatchUpTests {
             let conversations = try await harness.onLoop { _ in ben.socket.registration.conversations.map(\.id) }
             #expect(conversations == [Fixture.conversation])
             #expect(fake.looks(at: large) == 1)
-            // The others go on.
             try await harness.publish(Fixture.change(5))
             #expect(try await ben.positions() == [5])
 
@@ -64,7 +63,7 @@ struct LargeCatchUpTests {
             #expect(shown(try await ben.packets()) == [large.layerID])
             let isOver = try await harness.onLoop { _ in ben.socket.catchUps.nextRetry == nil }
             #expect(isOver)
-            // From then on it is told like any other.
+            // From here on, the conversation is treated like any other.
             try await harness.publish(Fixture.change(2, of: large))
             #expect(try await ben.positions() == [2])
         }
@@ -85,7 +84,7 @@ struct LargeCatchUpTests {
                 try await rests(ben, harness)
                 #expect(fake.looks(at: large) == 1)
             }
-            // Added once more, it is another matter.
+            // A further addition triggers a new attempt.
             fake.owe([(large, 3, 0)])
             try await harness.onLoop { _ in ben.socket.wasAdded(to: large, at: Position(3)) }
             try await harness.until { _ in fake.looks(at: large) == 2 }
@@ -103,7 +102,7 @@ struct LargeCatchUpTests {
             ben.channel.isWritable = false
             try await ben.askForReplay()
             try await harness.until { _ in ben.socket.outbox.hasDrainWaiters }
-            // Nothing has left, and so nothing more is fetched.
+            // Nothing has been sent, so nothing more is fetched.
             #expect(fake.answers.withLock { $0.looks } == [ids[0]])
             try await harness.onLoop { _ in
                 ben.channel.isWritable = true
@@ -187,7 +186,7 @@ struct LargeCatchUpTests {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<5).map { _ in ConversationID.random() }
             fake.owe(ids.map { ($0, 3, 0) })
-            // Once as the second of a batch, which ends there, and once as the first.
+            // One failure hits the second conversation of a batch, which ends there, and one hits the first.
             let failures = Mutex(2)
             fake.answers.withLock { answers in
                 answers.tree = { id in

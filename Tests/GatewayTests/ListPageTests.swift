@@ -8,7 +8,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// Pages of lists between what services answer and what clients are told.
+/// The conversion of services' answers to pages of lists for clients.
 @Suite(.timeLimit(.minutes(3)))
 struct ListPageTests {
     @Test("the next page begins where the service says")
@@ -32,7 +32,7 @@ struct ListPageTests {
     @Test("a conversation that is read once more for its tree keeps the messages and the counts it was loaded with")
     func moment() async throws {
         try await FakeConversations.run { harness, fake in
-            // Patched since the load: the tree is newer than the conversation, and both are read again.
+            // The conversation was patched after loading: its tree is newer, and both are read again.
             fake.answers.withLock { answers in
                 answers.view = { _ in Position(9) }
                 answers.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "new")], 100) }
@@ -67,7 +67,7 @@ struct ListPageTests {
                 shown += batch
                 held.append(page.heldBytes)
             }
-            // What has been handed out is not held any more.
+            // Objects that were handed out are no longer held.
             #expect(held.count > 2 && zip(held, held.dropFirst()).allSatisfy { $0 > $1 })
             #expect(shown.map(\.messages) == items.filter { $0.view.conversation.id != unshown }.map(\.messages))
         }

@@ -10,14 +10,14 @@ import Testing
 @testable import Gateway
 @testable import Sync
 
-/// A socket whose client asks for nothing.
+/// Sockets whose clients send no requests.
 @Suite("clients that only listen", .timeLimit(.minutes(3)))
 struct ListeningTests {
-    /// Of the session, and of the first time that a replay may start from.
+    /// The times of the session's creation and of the earliest replay.
     private static let made = Timestamp.now().advanced(by: .seconds(-100))
     private static let replayable = made.advanced(by: .seconds(50))
 
-    /// A socket as it is when it has just been opened. The services cannot be reached, so that its first catch-up goes on trying.
+    /// Opens a socket. The services are unreachable, so its first catch-up keeps retrying.
     private func open(_ harness: GatewayHarness) async throws -> TestSocket {
         let channel = NIOAsyncTestingChannel(loop: harness.loop)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
@@ -48,7 +48,7 @@ struct ListeningTests {
         await harness.loop.advanceTime(by: .milliseconds(1))
         #expect(try await !isWaiting(test.socket, harness))
         #expect(try await harness.onLoop { _ in test.socket.catchUps.task != nil })
-        // As when its catch-up has ended.
+        // Simulate the end of the catch-up.
         try await harness.onLoop { _ in
             test.socket.outbox.caughtUp(asOf: nil, isReplay: false)
             test.socket.sendTail(harness.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)))
@@ -80,10 +80,10 @@ struct ListeningTests {
         let harness = try await GatewayHarness()
         let test = try await open(harness)
         let socket = test.socket
-        // While the gateway does not know the time, packets carry one from which a replay brings everything.
+        // While the gateway does not know the time, packets carry a time from which a replay misses nothing.
         #expect(try await harness.onLoop { _ in socket.beginning } == Self.replayable)
         #expect(try await harness.onLoop { _ in socket.outbox.sequence.start } == Self.replayable)
-        // The database's clock may be far from the gateway's.
+        // The database's clock may differ greatly from the gateway's.
         let now = Timestamp.now().advanced(by: .seconds(seconds))
         await harness.loop.advanceTime(by: .seconds(1))
         let beginnings = try await harness.onLoop { harness in
@@ -92,7 +92,7 @@ struct ListeningTests {
         }
         let isLongAgo = now.advanced(by: .seconds(-11)) > Self.made
         #expect(beginnings == (isLongAgo ? now.advanced(by: .seconds(-11)) : Self.made <= now ? Self.made : now.advanced(by: .seconds(-11))))
-        // When the database has been read, it is known for good.
+        // A time read from the database is kept.
         let known = try await harness.onLoop { harness in
             socket.catchUps.schedule.learn(databaseTime: Self.made.advanced(by: .seconds(5)), at: harness.loop.now)
             harness.registry.clock = nil

@@ -28,11 +28,11 @@ struct MembershipTests {
         var membership = Membership()
         _ = membership.added(to: id, at: Position(5), known: nil, shown: shown)
         _ = ready(&membership)
-        // Once more while the catch-up runs.
+        // Repeat the addition while the catch-up runs.
         _ = membership.added(to: id, at: Position(5), known: nil, shown: shown)
         membership.attached(id, at: Position(6))
         #expect(ready(&membership) == nil)
-        // Removed at 8 and added at 10, but the later is told first.
+        // The user was removed at 8 and added at 10, but the addition is received first.
         _ = membership.added(to: id, at: Position(10), known: Position(7), shown: shown)
         #expect(ready(&membership, isIn: true) == nil)
         membership.left(id, record: LeaveRecord(position: Position(8), seenUpTo: .zero))

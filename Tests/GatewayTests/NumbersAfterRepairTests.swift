@@ -9,7 +9,8 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// The log does not say which numbers a change made: no socket may be told those from before it, and each is told the right ones in the end.
+/// Changes read from the log carry no counts. No socket may receive outdated counts, and each must finally receive the
+/// right ones.
 @Suite("counts after changes were read from the log", .timeLimit(.minutes(3)))
 struct NumbersAfterRepairTests {
     private static func numbers(_ uncounted: Int64, at position: Int64, hidden: Int64 = 0) -> UserNumbers {
@@ -27,7 +28,7 @@ struct NumbersAfterRepairTests {
         return .messageCreated(id: message.id, ordinal: ordinal, message)
     }
 
-    /// Position and value of every count that was told.
+    /// Returns the position and value of every count that was sent.
     private func counts(_ packets: [JSONValue], _ property: String) -> [[Int64]] {
         packets.flatMap { packet in
             (packet["body"]?["data"]?.arrayValue ?? []).filter { $0["property"]?.stringValue == property }
@@ -64,7 +65,7 @@ struct NumbersAfterRepairTests {
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         harness.log.append(Self.change(5, messages: 1, Self.message(1, at: 5)))
         harness.log.state.withLock { $0.numbers = [Fixture.ana: Self.numbers(1, at: 6), Fixture.ben: Self.numbers(0, at: 6)] }
-        // Arrives by itself, but behind what is missing.
+        // This change is published, but arrives ahead of the missing one.
         var second = Self.change(6, messages: 2, Self.message(2, at: 6))
         second.actor = Fixture.ben
         second.numbers = [Fixture.ben: Self.numbers(1, at: 6)]
@@ -114,7 +115,7 @@ struct NumbersAfterRepairTests {
         second.actor = Fixture.ben
         harness.log.append(Self.change(5, messages: 1, .allRead(user: Fixture.ben, upTo: Position(4), toldTo: nil)), second, removal)
         harness.log.state.withLock { $0.numbers = [:] }
-        // Of a change that arrived by itself the numbers are known.
+        // A published change carries its counts; one read from the log does not.
         if areKnown {
             second.numbers = [Fixture.ben: Self.numbers(1, at: 6)]
             try await harness.publish(second)

@@ -13,12 +13,12 @@ import Testing
 @testable import Gateway
 @testable import Sync
 
-/// What a user did on one device, told on another, while the user's conversations move.
+/// Changes that a user makes on one device and another device receives, while the user's conversations change.
 @Suite(.timeLimit(.minutes(3)))
 struct OwnLogTests {
     private static let id = Fixture.conversation
 
-    /// The kinds of change, without what they say.
+    /// Returns the kinds of the packets, without their content.
     private func kinds(_ packets: [JSONValue]) -> [String] {
         packets.map { packet in
             let body = packet["body"]
@@ -83,7 +83,7 @@ struct OwnLogTests {
         try await harness.publish(message(1, at: 2))
         try await harness.publish(message(2, at: 3))
         _ = try await ben.packets()
-        // As it was after the first message.
+        // The view after the first message.
         let hidden = view(at: 2, numbers: UserNumbers(uncounted: 1, hidden: 1, position: Position(2)), messageCount: 1)
         try await harness.publish(.messageHidden(.random(), view: hidden), to: Fixture.ben, at: 1)
         let packets = try await ben.packets()
@@ -106,14 +106,14 @@ struct OwnLogTests {
         removal.messageCount = 2
         try await harness.publish(removal)
         _ = try await ben.packets()
-        // As it was after the first message.
+        // The view after the first message.
         let before = view(at: 2, numbers: UserNumbers(uncounted: 1, hidden: 1, position: Position(2)), messageCount: 1)
         try await harness.publish(.messageHidden(.random(), view: before), to: Fixture.ben, at: 1)
         var packets = try await ben.packets()
         #expect(kinds(packets) == ["delete Message", "update Conversation"])
         #expect(numbers(packets) == ["unread_message_count": 1, "total_message_count": 1])
         #expect(!operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
-        // After the second, which was the last: what it is now has to be told.
+        // After the second, which was the last message, the new last message must be sent.
         let last = view(at: 3, numbers: UserNumbers(uncounted: 2, hidden: 2, position: Position(3)), messageCount: 2)
         try await harness.publish(.messageHidden(.random(), view: last), to: Fixture.ben, at: 2)
         packets = try await ben.packets()

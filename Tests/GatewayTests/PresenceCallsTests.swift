@@ -14,10 +14,10 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// What a gateway asks of the presence service, which here keeps everything it is asked.
+/// The gateway's calls to the presence service. A fake service records them.
 @Suite("Presence, as gateways ask for it", .timeLimit(.minutes(2)))
 struct PresenceCallsTests {
-    /// Refuses what the real service refuses: more than ``PresenceAPI/maximumItems`` at once.
+    /// A fake presence service that refuses more than ``PresenceAPI/maximumItems`` items at once, as the real one does.
     private final class FakePresence: Sendable {
         struct State {
             var renewed: [[UInt64]] = []
@@ -96,7 +96,7 @@ struct PresenceCallsTests {
             let forgotten = await services.renewPresence(leases)
             #expect(forgotten == Set((1...12).map { UInt64($0 * 1000) }))
             #expect(fake.state.withLock { $0.renewed.flatMap { $0 } } == leases.map(\.connection))
-            // The service says how often leases are to be renewed.
+            // The service defines the renewal interval of leases.
             #expect(services.renewalPeriod.seconds == 9)
         }
     }

@@ -8,12 +8,12 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// Requests about presence, and changes of presence, in the order in which a client can believe them.
+/// Presence requests and presence changes must reach a client in a consistent order.
 @Suite("The order of presence on a socket", .timeLimit(.minutes(3)))
 struct PresenceOrderTests {
     private static let ben = Fixture.ben.layerID
 
-    /// The statuses in answers to `Presence.sync` and in change packets.
+    /// Returns the statuses in answers to `Presence.sync` and in change packets.
     private func statuses(_ packets: [JSONValue]) -> [String] {
         packets.flatMap { packet in
             guard let body = packet["body"] else { return [String]() }

@@ -237,7 +237,7 @@ struct ReplayPlanTests {
         #expect(participants(told: plan, change(5, added: [cleo])) == Told(added: [cleo]))
         #expect(plan.decide(on: change(5, added: [dora]), for: Fixture.ben) == .change)
         #expect(plan.decide(on: change(6, added: [], removed: [Fixture.ana]), for: Fixture.ben) == .nothing)
-        // The user who is told may be one of them: removed and added again between the reading of the log and that of the object.
+        // The recipient may be the added user: removed and added again between reading the log and reading the object.
         let own = change(6, added: [BasicIdentity(userID: Fixture.ben)])
         #expect(plan.decide(on: own, for: Fixture.ben) == .change)
         #expect(plan.decide(on: Fixture.change(1, .conversationCreated(nil)), for: Fixture.ben) == .nothing)
@@ -312,7 +312,7 @@ struct ReplayPlanTests {
         #expect(deleted.summaries.isEmpty)
     }
 
-    /// Conversations with one change each, made at the second that is its position.
+    /// Returns a plan for conversations with one change each. A change's position is also its time in seconds.
     private func crowd(_ seconds: [Int64], width: Int) -> (plan: ReplayPlan, ids: [ConversationID]) {
         let ids = seconds.map { _ in ConversationID.random() }
         let entries = zip(ids, seconds)
@@ -374,7 +374,7 @@ struct ReplayPlanTests {
         #expect(!due.reachesHeads)
         plan.advance(ids[0], to: Position(2))
         plan.finish(due)
-        // The first has been read to where it ended, the second has not.
+        // The first log has been read to its end, the second has not.
         let next = cursors(&plan)
         #expect(next[ids[0]] == nil)
         #expect(next[ids[1]] == Position(2))

@@ -4,7 +4,7 @@ import Gateway
 import RPC
 import Testing
 
-/// Libraries print what they are given into their logs, services and all that hangs on them included.
+/// Libraries log the values they are given, including services and everything these refer to.
 @Suite("settings that are printed")
 struct SettingsDescriptionTests {
     private struct Holder {

@@ -19,7 +19,7 @@ struct SocketClosingTests {
         return socket
     }
 
-    /// The code of the close frame that has been sent, which says why in words, too.
+    /// Returns the code of the close frame that was sent. Expects a reason, too.
     private func code(_ channel: NIOAsyncTestingChannel) async throws -> Int? {
         guard let (code, words) = try await goodbye(channel) else { return nil }
         #expect(!words.isEmpty)
@@ -94,7 +94,7 @@ struct SocketClosingTests {
         for _ in 0..<4 { try await channel.writeInbound(ByteBuffer(repeating: 0x78, count: 65_536)) }
         await harness.loop.run()
         #expect(channel.isActive)
-        // The peer has its time, and no more.
+        // The peer gets its grace period of 2 s, and then the channel is closed.
         await harness.loop.advanceTime(by: .seconds(2))
         #expect(!channel.isActive)
     }
@@ -110,7 +110,7 @@ struct SocketClosingTests {
         if isAnswered {
             try await channel.writeInbound(ByteBuffer(bytes: [0x88, 0x82, 0, 0, 0, 0, 0x11, 0x31]))
         } else {
-            // What a client sends meanwhile is not looked at any more.
+            // Frames that arrive meanwhile are ignored.
             try await channel.writeInbound(ByteBuffer(bytes: [0x89, 0x80, 0, 0, 0, 0]))
             await harness.loop.run()
             #expect(channel.isActive)

@@ -2,17 +2,16 @@
 import NIOCore
 import NIOEmbedded
 
-/// A network that takes nothing while it is stalled: what is written waits in it, as in a channel whose peer does not read. On the loop.
+/// A stalled network: it queues all writes, like a channel whose peer does not read. Must be used on the loop.
 final class StalledNetwork: ChannelOutboundHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData
 
-    /// As much waits in a channel before it is not writable any more.
+    /// The high-water mark in bytes: a channel with more pending bytes is not writable.
     static let watermark = 64 << 10
 
     private var held: [(data: IOData, promise: EventLoopPromise<Void>?)] = []
     private var context: ChannelHandlerContext?
-    /// Bytes that wait here.
     var bytes: Int { held.reduce(0) { $0 + $1.data.readableBytes } }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -31,7 +30,7 @@ final class StalledNetwork: ChannelOutboundHandler {
         context.close(mode: mode, promise: promise)
     }
 
-    /// Lets so many writes through.
+    /// Lets up to `count` writes through.
     func take(_ count: Int = .max) {
         for _ in 0..<min(count, held.count) {
             let next = held.removeFirst()
@@ -40,7 +39,7 @@ final class StalledNetwork: ChannelOutboundHandler {
         adjust()
     }
 
-    /// Lets everything through, and what that brings.
+    /// Lets all writes through, including those that this causes.
     func takeAll() {
         while !held.isEmpty { take() }
     }

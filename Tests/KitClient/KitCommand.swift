@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a client is, told once when its process starts.
+/// The settings of a client process, passed at its start.
 package struct KitClientSettings: Codable, Sendable {
-    /// The variable of the environment that holds it as JSON: with a clock of its own a process does not find its arguments.
+    /// The environment variable that holds the settings as JSON. Arguments cannot be used: a process with a shifted
+    /// clock does not find them.
     package static let variable = "STRATA_KIT_CLIENT"
 
-    /// As StrataKit takes it.
+    /// The app id in the form that StrataKit expects.
     package var app: String
     package var server: String
-    /// Where its store is.
+    /// The folder of the client's store.
     package var folder: String
-    /// At so many boundaries of its store's statements the process ends itself with SIGKILL; nil: it does not.
+    /// The number of statement boundaries of the store after which the process ends itself with SIGKILL; nil: never.
     package var lastBoundary: Int?
 
     package init(app: String, server: String, folder: String, lastBoundary: Int?) {
@@ -18,12 +19,12 @@ package struct KitClientSettings: Codable, Sendable {
     }
 }
 
-/// What a client is told to do: a line of JSON on its standard input. It does one thing after the other.
+/// A command to a client: one line of JSON on its standard input. The client executes its commands one at a time.
 package struct KitCommand: Codable, Sendable {
-    /// Conversations are named by their ids on the wire.
+    /// The action of a command. Conversations are named by their ids on the wire.
     package enum Action: Codable, Sendable, Hashable {
         case signIn(token: String)
-        /// A conversation with these users, and its first message.
+        /// Creates a conversation with these users, and sends its first message.
         case create(others: [String], text: String)
         case send(conversation: String, text: String)
         case set(conversation: String, path: String, value: String)
@@ -31,11 +32,11 @@ package struct KitCommand: Codable, Sendable {
         case remove(conversation: String, user: String)
         /// Marks some unread messages as read.
         case read(conversation: String)
-        /// Deletes the last message of its own, for all.
+        /// Deletes the client's last message for all participants.
         case delete(conversation: String)
-        /// Files may become so many bytes larger than the largest of the store is now; nil: as large as they like.
+        /// Limits the size of files to that of the store's largest file plus this many bytes; nil: no limit.
         case limitFiles(room: Int?)
-        /// Asks for ``KitReport/state(number:pending:lines:)``.
+        /// Requests ``KitReport/state(number:pending:lines:)``.
         case state
     }
 
@@ -45,22 +46,23 @@ package struct KitCommand: Codable, Sendable {
     package init(number: Int, action: Action) { (self.number, self.action) = (number, action) }
 }
 
-/// What a client says: a line of JSON on its standard output.
+/// A report of a client: one line of JSON on its standard output.
 package enum KitReport: Codable, Sendable {
-    /// The store is open; the signed-in user, if there is one.
+    /// The store is open. `user`: the signed-in user, if any.
     case started(user: String?)
-    /// The store could not be opened; the process ends.
+    /// The store could not be opened, and the process ends.
     case notOpened(error: String)
-    /// A command is about to be carried out: the ids of what it is about, as far as the client gives or chooses them.
+    /// A command is about to be executed. `objects`: the ids of the objects concerned, as far as the client assigns or
+    /// selects them.
     case begins(number: Int, objects: [String])
-    /// StrataKit has accepted a change.
+    /// StrataKit accepted a change.
     case accepted(number: Int, objects: [String])
-    /// StrataKit has thrown an error, and must have changed nothing.
+    /// StrataKit threw an error; it must not have changed anything.
     case thrown(number: Int, error: String)
-    /// A change that had been accepted was refused by the server.
+    /// The server refused a change that StrataKit had accepted.
     case failed(operation: String, conversation: String?, messages: [String], error: String)
-    /// The store could not be written while synchronizing.
+    /// The store could not be written during synchronization.
     case storeFailed(error: String)
-    /// How many changes are pending, and the lines of ``KitComparison``.
+    /// The number of pending changes, and the lines of ``KitComparison``.
     case state(number: Int, pending: Int, lines: [String])
 }

@@ -4,20 +4,20 @@ import ProtocolClient
 package import StrataKit
 package import TestCluster
 
-/// Compares a store with what the server shows the same user, in lines of text.
+/// Compares a store with the state that the server shows to the same user. Both are represented as lines of text.
 package enum KitComparison {
-    /// The lines that only one of them has.
+    /// Returns the lines that differ between a client's store and the server.
     package static func differences(of client: StrataClient, from user: TestUser) async throws -> [String] {
         try await differences(of: lines(of: client), from: user)
     }
 
-    /// The same for a store in another process, which has told its lines.
+    /// Returns the lines that differ between the server and a store in another process, which has reported its lines.
     package static func differences(of store: [String], from user: TestUser) async throws -> [String] {
         let (own, shown) = (Set(store), Set(try await lines(of: user)))
         return own.subtracting(shown).sorted().map { "only here:   \($0)" } + shown.subtracting(own).sorted().map { "only server: \($0)" }
     }
 
-    /// What the store has.
+    /// Returns the content of a client's store as lines.
     package static func lines(of client: StrataClient) async throws -> [String] {
         var lines: [String] = []
         for conversation in try await client.execute(Query<StrataKit.Conversation>()) {
@@ -35,7 +35,7 @@ package enum KitComparison {
         return lines
     }
 
-    /// What the server shows.
+    /// Returns the state that the server shows to a user as lines.
     static func lines(of user: TestUser) async throws -> [String] {
         let state = try await FreshState(of: user)
         var lines: [String] = []

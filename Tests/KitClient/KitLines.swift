@@ -4,18 +4,19 @@ package import Foundation
 import Glibc
 import Synchronization
 
-/// The lines between a client and the one who drives it.
+/// The pipes between a client process and the process that controls it.
 package enum KitLines {
     private static let output = Mutex(())
 
-    /// Writes a line to standard output, with as few calls as the system lets it: a process that is killed has said all that it said before.
+    /// Writes a report to standard output, with as few system calls as possible, so that a killed process has delivered
+    /// all its earlier reports.
     static func write(_ report: KitReport) {
         guard var line = try? JSONEncoder().encode(report) else { return }
         line.append(UInt8(ascii: "\n"))
         output.withLock { _ in write(line, to: STDOUT_FILENO) }
     }
 
-    /// Writes all of it, if the other end is there.
+    /// Writes all bytes, unless the other end is closed.
     package static func write(_ bytes: Data, to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -26,10 +27,10 @@ package enum KitLines {
         }
     }
 
-    /// The commands from standard input; it ends when there can be no more.
+    /// Returns the commands from standard input. The stream ends with the input.
     static func commands() -> AsyncStream<KitCommand> {
         let (stream, continuation) = AsyncStream.makeStream(of: KitCommand.self)
-        // Reading blocks, so it has a thread of its own.
+        // Reading blocks, so it has its own thread.
         Thread.detachNewThread {
             while let line = readLine() {
                 if let command = try? JSONDecoder().decode(KitCommand.self, from: Data(line.utf8)) { continuation.yield(command) }

@@ -5,15 +5,15 @@ import Glibc
 import StrataKit
 import Synchronization
 
-/// An app with one store: does what it is told, and says what StrataKit said.
+/// An app with one store. It executes commands and reports StrataKit's results.
 package struct KitSession: Sendable {
     private let client: StrataClient
     private let settings: KitClientSettings
 
-    /// Opens the store, connects, and carries out what comes on standard input until nothing more can come.
+    /// Opens the store, connects, and executes the commands from standard input until it ends.
     package static func start(_ settings: KitClientSettings) async throws { try await KitSession(settings).run(KitLines.commands()) }
 
-    /// Says that the store could not be opened.
+    /// Reports that the store could not be opened.
     package static func say(_ error: any Error) { KitLines.write(.notOpened(error: "\(error)")) }
 
     private init(_ settings: KitClientSettings) throws {
@@ -41,7 +41,7 @@ package struct KitSession: Sendable {
         }
     }
 
-    /// The process may end between the two: then they are said again.
+    /// Reports and then confirms failures. If the process ends in between, they are reported again.
     private func report(_ failures: [OperationFailure]) async throws {
         for failure in failures {
             KitLines.write(
@@ -54,7 +54,7 @@ package struct KitSession: Sendable {
 
     private func report(_ event: ClientEvent) async {
         switch event {
-        // A failure that cannot be confirmed, because the disk is full, is said again.
+        // A failure that cannot be confirmed, because the disk is full, is reported again.
         case .operationFailed(let failure): try? await report([failure])
         case .storeFailed(let error): KitLines.write(.storeFailed(error: error.description))
         default: break
@@ -64,7 +64,7 @@ package struct KitSession: Sendable {
     private func carryOut(_ command: KitCommand) async {
         do {
             if case .state = command.action {
-                // First what is pending: what is not pending any more is in the lines.
+                // Read the pending changes first: a change that is no longer pending is in the lines.
                 let pending = await client.pendingChangeCount
                 return KitLines.write(.state(number: command.number, pending: pending, lines: try await KitComparison.lines(of: client)))
             }
@@ -74,8 +74,8 @@ package struct KitSession: Sendable {
         }
     }
 
-    /// Carries a command out.
-    /// - Returns: the ids of what it was about.
+    /// Executes a command.
+    /// - Returns: the ids of the objects concerned.
     private func objects(of command: KitCommand) async throws -> [String] {
         func begins(_ objects: [String]) -> [String] {
             KitLines.write(.begins(number: command.number, objects: objects))
@@ -126,13 +126,13 @@ package struct KitSession: Sendable {
     private func messages(_ id: String) async throws -> [Message] { try await client.messages(in: conversation(id).id) }
 }
 
-/// Why a command could not be carried out, apart from what StrataKit says.
+/// A failure to execute a command for reasons other than an error of StrataKit.
 struct KitSessionError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
-/// Ends the process at the last of so many boundaries.
+/// Ends the process at the last of a given number of boundaries.
 private final class Countdown: Sendable {
     private let left: Atomic<Int>
 
@@ -141,7 +141,7 @@ private final class Countdown: Sendable {
     func pass() { if left.subtract(1, ordering: .relaxed).newValue == 0 { kill(getpid(), SIGKILL) } }
 }
 
-/// How large the files may become that this process writes: as if the disk were full.
+/// A limit for the size of files that this process writes. It simulates a full disk.
 private enum FileSizeLimit {
     static func set(room: Int?, beyond folder: String) throws {
         let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)

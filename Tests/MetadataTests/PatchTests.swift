@@ -47,7 +47,7 @@ struct PatchTests {
         }
     }
 
-    /// The outcome of a patch in a transaction that it shares with others.
+    /// Returns the outcome of a patch in a transaction shared with other statements.
     private func sharedOutcome(_ id: ConversationID, _ operations: [MetadataOperation], _ fixture: MetadataFixture) async throws -> String {
         let json = MetadataJSON.encode(operations)
         let text = "SELECT outcome FROM metadata.patch('\(fixture.app)', '\(id)', 'ana', '\(json)', NULL, NULL, NULL, NULL, true)"
@@ -81,7 +81,7 @@ struct PatchTests {
             #expect(try await sharedOutcome(id, [set("a", "1"), set("b", "1")], fixture) == "large")
             #expect(try await entries() == 0)
             #expect(try await fixture.tree(id).position == Position(1))
-            // One path is little enough, and so are any number that are not indexed.
+            // A patch of one indexed path is small enough, as is one of any number of paths without an index.
             #expect(try await sharedOutcome(id, [set("a", "1")] + (0..<40).map { set("c\($0)", "1") }, fixture) == "ok")
             #expect(try await entries() == 301)
             #expect(try await fixture.patch(id, [set("a", "2"), set("b", "2")])?.told == ["a=2", "b=2"])
@@ -92,20 +92,19 @@ struct PatchTests {
     @Test("tells what changed, and no more")
     func effects() async throws {
         let cases: [([(String, String)], [MetadataOperation], [String])] = [
-            // A subtree that lost its last leaf: its highest emptied ancestor.
+            // Deletion of a subtree's last leaf is announced for the highest emptied ancestor.
             ([("a.b.c", "1"), ("x", "1")], [delete("a.b.c")], ["-a"]),
             ([("a.b.c", "1"), ("a.d", "1")], [delete("a.b.c")], ["-a.b"]),
-            // A scalar that becomes a subtree, and the other way round.
+            // A scalar becomes a subtree, and vice versa.
             ([("a", "1")], [set("a.b", "2")], ["-a", "a.b=2"]),
             ([("a.b", "1"), ("a.c", "2")], [set("a", "3")], ["a=3"]),
-            // Replacement.
             ([("a.b", "1"), ("a.c", "2")], [set("a", [("a.c", "2"), ("a.d", "3")])], ["-a.b", "a.d=3"]),
             ([("a", "1"), ("b.c", "2"), ("d", "3")], [set("", [("d", "4"), ("e", "5")])], ["-a", "-b", "d=4", "e=5"]),
             ([("a", "1"), ("b.c", "2")], [delete("")], ["-a", "-b"]),
-            // Several operations: the net difference.
+            // Several operations have the effect of their net difference.
             ([("a", "1")], [set("a", "2"), set("a", "3"), set("b", "1"), delete("b")], ["a=3"]),
             ([("a.b", "1")], [set("a", "2"), set("a.b", "1")], []),
-            // Neighbours of '.' in byte order stay out of a subtree.
+            // Keys adjacent to '.' in byte order are not part of a subtree.
             ([("a.b", "1"), ("a-b", "2"), ("a0", "3")], [delete("a")], ["-a"]),
         ]
         try await MetadataFixture.run { fixture in
@@ -146,7 +145,7 @@ struct PatchTests {
             }
             #expect(try await fixture.patch(id, [set("g7.k777", "w")])?.told == ["g7.k777=w"])
             #expect(try await written() == 1)
-            // A replacement writes what differs, not what it was given.
+            // A replacement writes only differing values.
             let same = leaves.map { ($0.0, $0.0 == "g3.k300" ? "z" : $0.0 == "g7.k777" ? "w" : $0.1) }
             #expect(try await fixture.patch(id, [set("", same)])?.told == ["g3.k300=z"])
             #expect(try await written() == 2)
@@ -165,7 +164,7 @@ struct PatchTests {
             #expect(failure?.detail == .property("metadata"))
             #expect(try await fixture.patch(id, [set("d", "1"), delete("a")])?.told == ["-a", "d=1"])
             #expect(try await fixture.patch(id, [set("b", "2")])?.told == ["b=2"])
-            // Lowered below what is there: shrinking is allowed, growing is not.
+            // The limit was lowered below the tree's size: shrinking is allowed, growing is not.
             try await fixture.sql("SELECT metadata.create_tree('\(id)', '{x,y}', '{1,1}', 1)")
             #expect(try await fixture.patch(id, [delete("x")])?.told == ["-x"])
             await #expect(throws: Failure.self) { try await fixture.patch(id, [set("z", "1")]) }
@@ -177,7 +176,7 @@ struct PatchTests {
         try await MetadataFixture.run(limits: MetadataLimits(keys: 9, bytes: 20)) { fixture in
             let id = try await fixture.conversation([("a", "1234"), ("b.é", "ü")])
             #expect(try await fixture.sizes(id) == [[11, 2, 11, 2]])
-            // Up to the limit, and not a byte beyond it.
+            // Exactly up to the limit is allowed, one byte more is not.
             #expect(try await fixture.patch(id, [set("c", "12345678")])?.told == ["c=12345678"])
             let tooLarge: [[MetadataOperation]] = [
                 [set("c", "123456789")], [set("d", "")], [set("a", "1"), set("e", "1234")], [set("", [("a", "12345"), ("b", "1234567890123456")])],
@@ -190,7 +189,7 @@ struct PatchTests {
             let tooMany = (0..<10).map { set("k\($0)", "1") }
             await #expect(throws: Failure.invalid("metadata", reason: "would have more than 9 keys")) { try await fixture.patch(id, tooMany) }
             #expect(try await fixture.tree(id).position == Position(2))
-            // What lets it shrink makes room.
+            // A patch that also removes values may add others within the limit.
             #expect(try await fixture.patch(id, [set("a", "1"), set("c", "12345678901")]) != nil)
             #expect(try await fixture.patch(id, [set("", [("a", "1"), ("b.é", "ü"), ("c", "12345678901")])]) == nil)
             #expect(try await fixture.sizes(id) == [[20, 3, 20, 3]])
@@ -223,7 +222,7 @@ struct PatchTests {
             await #expect(throws: Failure.self) { try await fixture.patch(id, [set("c", "1234567890")]) }
             #expect(try await fixture.patch(id, [set("c", "123456789")]) != nil)
             #expect(try await fixture.sizes(id) == [[20, 3, 20, 3]])
-            // As it is where only a removal was noted.
+            // Simulate a tree without recorded sizes, as when only a removal was recorded.
             try await fixture.sql("UPDATE metadata.tree SET bytes = NULL, leaves = NULL WHERE conversation_id = '\(id)'")
             await #expect(throws: Failure.self) { try await fixture.patch(id, [set("d", "")]) }
             #expect(try await fixture.patch(id, [delete("c")]) != nil)

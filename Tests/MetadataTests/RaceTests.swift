@@ -73,7 +73,8 @@ struct RaceTests {
     func removal() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation(participants: ["ana", "ben"])
-            // One transaction: takes the lock, removes the user, and commits once another transaction waits for the lock.
+            // A transaction that takes the lock, removes the user, and commits once another transaction waits for the
+            // lock.
             let removal = """
                 DO $$
                 BEGIN

@@ -17,7 +17,7 @@ import Testing
 
 @testable import Metadata
 
-/// What a channel carried.
+/// Collects the changes published on a channel.
 final class PublicationLog: RedisSubscriberDelegate {
     let changes: AsyncStream<Change>
     private let post: AsyncStream<Change>.Continuation
@@ -37,7 +37,6 @@ struct ServiceTests {
     private static let secret = "a secret that is long enough for tests"
     private static var soon: ContinuousClock.Instant { .now + .seconds(20) }
 
-    /// A service on this database and Redis, and a client of it.
     private func serve<Value: Sendable>(
         postgres: String, redis: String, _ body: @Sendable (RPCClient) async throws -> Value
     ) async throws -> Value {

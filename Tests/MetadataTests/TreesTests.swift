@@ -43,7 +43,7 @@ struct TreesTests {
             let kept = try await fixture.tree(id, formerUser: "ben")
             #expect(kept.position == Position(1))
             #expect(kept.leaves.map { "\($0.path)=\($0.value)" } == ["a=ä\"", "b.c=1"])
-            // A user who has not left sees the tree as it is: whether they may is asked elsewhere.
+            // A user who has not left gets the current tree. Permission is checked elsewhere.
             #expect(try await fixture.tree(id, formerUser: "eve").leaves.map(\.value) == ["2"])
 
             try await fixture.sql("SELECT metadata.keep_tree('\(id)', 'ben')")
@@ -58,7 +58,7 @@ struct TreesTests {
         }
     }
 
-    /// A position of its own for the removal of `user`, whose tree is kept.
+    /// Takes a separate position for the removal of `user` and keeps the tree.
     private func remove(_ user: String, from id: ConversationID, _ fixture: MetadataFixture) async throws {
         try await fixture.sql("SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL)")
         try await fixture.sql("SELECT metadata.keep_tree('\(id)', '\(user)')")
@@ -98,7 +98,7 @@ struct TreesTests {
             for user in kept.keys { try await fixture.sql("SELECT metadata.forget_kept_tree('\(id)', '\(user)')") }
             try await sweep(fixture)
             #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0)
-            // No user is left for whom anything would be kept.
+            // Nothing is kept, because there is no former participant left.
             try await fixture.patch(id, [set("", [("z", "1")])])
             #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0)
         }

@@ -53,10 +53,10 @@ struct UserIDTests {
         #expect(composed.rawValue == decomposed.rawValue)
         #expect(composed != decomposed)
         #expect(Set([composed, decomposed]).count == 2)
-        // With one hash for all spellings, a dictionary of them would be a list.
+        // If all spellings had equal hashes, they would collide in a dictionary.
         #expect(composed.hashValue != decomposed.hashValue)
         #expect(composed.hashValue == UserID(trusted: "caf\u{e9}").hashValue)
-        // Same length, other order of the marks.
+        // Equal lengths, with the combining marks in another order.
         #expect(UserID(trusted: "a\u{301}\u{323}") != UserID(trusted: "a\u{323}\u{301}"))
         #expect(composed == UserID(trusted: "caf\u{e9}"))
     }

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("accepting without descriptors", .timeLimit(.minutes(3)))
 struct AcceptGuardTests {
-    /// Counts the wishes to accept that reach the socket.
+    /// Counts the read requests that reach the socket.
     private final class Socket: ChannelOutboundHandler {
         typealias OutboundIn = any Channel
         private(set) var reads = 0
@@ -50,10 +50,9 @@ struct AcceptGuardTests {
         }
         #expect(socket.reads == 1)
         #expect(failures == 3)
-        // The embedded loop's clock stands still; the pause is on the real one.
+        // The embedded loop's clock does not advance. The pause uses the real clock.
         channel.embeddedEventLoop.advanceTime(to: .now() + .seconds(1))
         #expect(socket.reads == 2)
-        // The error is not passed on.
         try channel.throwIfErrorCaught()
         #expect(lines.all.withLock { $0 } == ["connections cannot be accepted open files of this process (RLIMIT_NOFILE)"])
         let accepted: any Channel = EmbeddedChannel()
@@ -70,7 +69,7 @@ struct AcceptGuardTests {
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // So many that every number is one of them.
+                    // The reserve covers the whole limit, so that every descriptor counts as part of it.
                     let logger = Logger(label: "test") { _ in Recorder(lines: lines) }
                     try AcceptGuard.add("test", reserve: Int(limit), to: channel, logger: logger) {}
                 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Postgres
 
-/// Columns that are declared by name: looked up once, read by place, and refused when the result is another.
+/// Columns declared by name. They are resolved once, read by index, and refused if the result has other columns.
 @Suite(.timeLimit(.minutes(3)))
 struct ColumnSetTests {
     private struct Columns: ColumnSet {

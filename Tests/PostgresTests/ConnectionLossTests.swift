@@ -10,7 +10,6 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct ConnectionLossTests {
-    /// Runs `body` with a pool behind a proxy.
     private func withProxy(
         _ mode: PostgresPool.Mode = .grouping, setUp: String? = nil, configure: @escaping (inout PostgresConfiguration) -> Void = { _ in },
         _ body: (PostgresPool, FaultProxy) async throws -> Void

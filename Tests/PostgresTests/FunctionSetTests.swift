@@ -5,11 +5,11 @@ import Testing
 
 @testable import Postgres
 
-/// Functions as files that are edited: what a migrator makes of each edit. Each test has a database of its own, as the record of functions is one for a
-/// database.
+/// Edits of function files and their effects through the migrator. Each test has its own database, because a database
+/// has one record of functions.
 @Suite(.timeLimit(.minutes(2)))
 struct FunctionSetTests {
-    /// A migrator, a pool, and a role that functions are granted to.
+    /// A migrator, a pool, and a role to which functions are granted.
     private struct Fixture {
         let migrator: Migrator
         let pool: PostgresPool
@@ -20,7 +20,7 @@ struct FunctionSetTests {
             return try await migrator.migrate(steps, functions: set, logger: TestDatabase.logger)
         }
 
-        /// Every function of the schema public with its owner's and other grants.
+        /// Returns all functions of the schema public, with the owner's and other grants.
         func functions() async throws -> String? {
             try await pool.value(
                 """
@@ -75,7 +75,7 @@ struct FunctionSetTests {
     @Test("files are executed once, and again when one of them has changed; a function is replaced in place")
     func replaced() async throws {
         try await withDatabase { database in
-            // The first file uses what the second one makes.
+            // The first file uses a function that the second file creates.
             #expect(try await database.apply(1, two, one("1")).replacedFunctions)
             #expect(try await database.pool.value("SELECT public.two()") == 2)
             let place = try await database.place(of: "public.two()")
@@ -169,7 +169,8 @@ struct FunctionSetTests {
         }
     }
 
-    /// A table, functions with parsed bodies that use its row type, one of them over the other, and a function whose body is text.
+    /// A table, two functions with parsed bodies that use its row type, one of which calls the other, and a function
+    /// with a text body.
     private struct RowType {
         static let table = Migration(version: 1, name: "table", sql: "CREATE TABLE public.t (a int8); INSERT INTO public.t VALUES (1), (-1)")
         static let isPositive = "CREATE OR REPLACE FUNCTION public.is_positive(x public.t) RETURNS bool LANGUAGE sql IMMUTABLE RETURN (x).a > 0;"
@@ -202,7 +203,7 @@ struct FunctionSetTests {
             #expect(try await database.pool.value("SELECT count(*) FROM public.t WHERE public.by_text(t) AND b = 3") == 1)
             #expect(
                 try await database.pool.value("SELECT proowner::regrole::text FROM pg_proc WHERE proname = 'is_positive'") == database.role)
-            // A body that is text is nothing that the server holds against the step: that function is replaced in place.
+            // A text body does not block the step, so that function is replaced in place.
             let oid: String = text.split(separator: " ").map(String.init)[0]
             #expect(try await database.place(of: "public.by_text(public.t)").hasPrefix("\(oid) "))
             #expect(try await database.apply(1, files, steps: RowType.steps).replacedFunctions == false)
@@ -231,7 +232,7 @@ struct FunctionSetTests {
             #expect(error.reason == "migration 5 (broken) failed" && error.sqlState == "22012")
             #expect(try await database.names() == "is_positive(t)")
             #expect(try await database.pool.value("SELECT count(*) FROM public.t WHERE public.is_positive(t)") == 1)
-            // A function of others is not dropped.
+            // A function that is not in the files is not dropped.
             try await database.migrator.execute(script: RowType.isPositive.replacingOccurrences(of: "is_positive", with: "theirs"))
             let step = Migration(version: 9, name: "theirs", sql: "ALTER TABLE public.t ALTER COLUMN a TYPE text")
             let refusal = try await #require(throws: PostgresError.self) {
@@ -266,7 +267,7 @@ struct FunctionSetTests {
             #expect(try await refused(one("no_such_column"), two).sqlState == "42703")
             try await database.migrator.execute(script: "CREATE VIEW public.theirs AS SELECT public.two()")
             #expect(try await refused(one("2")).reason == "functions that are no longer in the files could not be dropped")
-            // The step of the same transaction has gone with it.
+            // The migration in the same transaction was rolled back, too.
             #expect(try await database.pool.value("SELECT to_regclass('public.t') IS NULL"))
             #expect(try await database.pool.value("SELECT public.one()") == 1)
             #expect(try await refused(one("2"), "COMMIT").reason?.contains("file1 ended its own transaction") == true)

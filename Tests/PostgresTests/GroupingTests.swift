@@ -98,7 +98,7 @@ struct GroupingTests {
 
     @Test("64 tasks on 50 hot rows over 8 connections and two pools: no deadlock, nothing lost")
     func hotRows() async throws {
-        // A database of its own, for its deadlock counter.
+        // Use a separate database, because the test reads its deadlock counter.
         var configuration = try await TestDatabase.configuration(url: try await TestServers.postgres())
         try await Migrator(configuration: configuration)
             .execute(
@@ -109,7 +109,7 @@ struct GroupingTests {
                 try await Self.increment(first, second)
             }
         }
-        // Sessions report what they counted when they end.
+        // Sessions report their statistics when they end.
         try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) { pool async throws in
             #expect(try await pool.value("SELECT sum(n)::int8 FROM item") == 3200)
             try await eventually {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Postgres
 
-/// Each test has a database of its own: the table of migrations is one for a database.
+/// Each test has its own database, because a database has one table of migrations.
 @Suite(.timeLimit(.minutes(2)))
 struct MigratorTests {
     private func withDatabase(_ body: (Migrator, PostgresPool) async throws -> Void) async throws {

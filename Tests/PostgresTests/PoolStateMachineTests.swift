@@ -14,13 +14,13 @@ struct PoolStateMachineTests {
         Machine.Limits(workers: workers, queueStatements: queue, queueBytes: bytes, groupStatements: group, groupBytes: 1000)
     }
 
-    /// Holds the machine, so that expectations can contain events.
+    /// A reference to the machine, so that expectations can contain events.
     final class Box {
         var machine: Machine
         init(_ machine: Machine) { self.machine = machine }
     }
 
-    /// A running pool with these workers connected and asleep.
+    /// Returns a running pool whose workers are connected and asleep.
     func running(_ limits: Machine.Limits) -> Box {
         let box = Box(Machine(limits: limits))
         #expect(box.machine.start() == true)
@@ -127,7 +127,7 @@ struct PoolStateMachineTests {
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r1"])
         #expect(names(box.machine.take(worker: 1, now: now)) == ["r5"])
         _ = box.machine.finish([busy[0]], worker: 0)
-        // Now the first user has none under way, and has waited longest.
+        // The first user has no running statement now, and has waited longest.
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r2"])
         _ = box.machine.finish([busy[1]], worker: 0)
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r3"])

@@ -12,7 +12,7 @@ struct TLSTests {
     @Test("statements travel over it, many at once and long ones; a certificate of a stranger's, or for another name, is refused")
     func all() async throws {
         let files = try TestIdentity(names: ["localhost"]).files()
-        // PostgreSQL takes a key that only its own user can read.
+        // PostgreSQL requires that only its own user can read the key.
         chmod(files.key, 0o600)
         if let user = SystemUser.forPostgres { chown(files.key, user.uid, user.gid) }
         let server = try await TestServers.privatePostgres(settings: [

@@ -4,7 +4,7 @@ import Foundation
 import Postgres
 import Testing
 
-/// Sends a value, and compares what comes back.
+/// Sends a value to the server and compares the result.
 private struct RoundTrip {
     let pool: PostgresPool
 

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("In a cluster", .timeLimit(.minutes(2)))
 struct ClusterTests {
-    /// A client of its own for the setting up, which knows nothing of clusters.
+    /// Assigns all slots with a separate client that does not use cluster mode.
     private func giveAllSlots(to fixture: PresenceFixture) async throws {
         var configuration = try RedisConfiguration(url: fixture.server.url)
         configuration.isCluster = false

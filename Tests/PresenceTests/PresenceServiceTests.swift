@@ -83,7 +83,7 @@ struct PresenceServiceTests {
             let names = (0...).lazy.map { "u\($0)" }.filter { Channels.presenceShard(app: caller.app, user: UserID(trusted: $0)) == 7 }.prefix(80)
             try await fixture.listen(to: names.map { Channels.presence(app: caller.app, user: UserID(trusted: $0)) })
             for name in names { try await caller.set(name, 1, "available") }
-            // A look every two seconds would take longer than this test may.
+            // With a sweep every two seconds, this would exceed the test's time limit.
             await fixture.log.wait(for: 160)
             #expect(fixture.log.statuses.count { $0 == .offline } == 80)
         }

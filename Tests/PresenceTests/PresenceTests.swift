@@ -28,7 +28,7 @@ struct PresenceScriptTests {
             try await store.renew([(user, connections)], deadline: soon)[0].connections
         }
         func release(_ connections: UInt64...) async throws { try await store.release([(user, connections)], deadline: soon) }
-        /// Status, seconds when last seen, seconds when changed.
+        /// Returns the status, and the times last seen and last changed, in seconds.
         func look() async throws -> (Presence.Status, Int64?, Int64?) {
             let found = try await store.find([user], deadline: soon)[0]
             return (
@@ -178,7 +178,7 @@ struct PresenceScriptTests {
                 if isReleased { try await hand.release(1) }
                 try await hand.at(1024)
                 #expect(try await hand.look().0 == .available)
-                // So late the last look may be.
+                // The latest possible time of the sweep (`longestUntilOffline`).
                 try await hand.at(1005 + 29)
                 #expect(try await hand.look().0 == .offline)
             }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("When looks follow each other at once", .timeLimit(.minutes(3)))
 struct SweepLoopTests {
-    /// Finds the same at every look, and counts them.
+    /// A sweepable that returns fixed findings and counts the sweeps.
     private final class Found: Sweepable {
         let name = "found"
         let metricPrefix = "strata_presence_found"
@@ -27,7 +27,7 @@ struct SweepLoopTests {
 
     private static let fullBatch = SweepFinding.work(lateness: .zero, isBatchFull: true)
 
-    /// Lets a loop look that pauses for longer than a test may take.
+    /// Runs a sweep loop whose pause exceeds a test's duration.
     private func run(_ found: Found, while body: () async throws -> Void) async throws {
         let loop = SweepLoop(
             found, every: .seconds(3600), shortestPeriod: .seconds(3600), shards: 2, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

@@ -30,7 +30,7 @@ struct TypingScriptTests {
             var now = 1_700_000_000_000
             for _ in 0..<600 {
                 now += Int.random(in: 0...3000, using: &random)
-                // Clocks are put right, and Redis comes back without its data.
+                // Clocks are corrected, and Redis restarts without its data.
                 if random.chance(1) { now += random.int(-60_000...60_000) }
                 if random.chance(1) {
                     _ = try await fixture.command("FLUSHALL")
@@ -59,7 +59,7 @@ struct TypingScriptTests {
                 }
             }
             await fixture.log.wait(for: expected.count)
-            // Of one typist the order is exact; between typists of one sweep it is that of the shards.
+            // The order is exact for one typist. Between typists of one sweep it follows the shards.
             for typist in typists {
                 func of(_ signals: [TypingSignal]) -> [TypingAction] {
                     signals.filter { $0.user == typist.user && $0.conversationID == typist.conversationID }.map(\.action)
@@ -86,7 +86,7 @@ struct TypingScriptTests {
             #expect(try await store.event(signal(id, "ana", .started), deadline: soon) == .nothingAnnounced)
             #expect(try await at(10_999) == .nothing(next: .milliseconds(1)))
             #expect(try await at(13_000) == .work(lateness: .seconds(2)))
-            // The pause began when it was due, not when it was noticed.
+            // The pause counts from the time it was due, not from the sweep.
             #expect(try await at(20_999) == .nothing(next: .milliseconds(1)))
             #expect(try await at(21_000) == .work(lateness: .zero))
             #expect(try await at(22_000) == .nothing(next: nil))
@@ -155,7 +155,7 @@ struct TypingScriptTests {
             _ = try await fixture.command("SET", "clock", 1_060_000)
             _ = await store.sweep([id.shard])
             await fixture.log.wait(for: 2)
-            // Beyond the periods: a repetition that was not announced, and two pauses between looks.
+            // The validity exceeds the periods by an unannounced renewal and two sweep intervals.
             #expect(
                 fixture.log.goodFor == [.seconds(60 + 40) + .milliseconds(2500) + .seconds(10), .seconds(40) + .milliseconds(2500) + .seconds(10)])
         }

@@ -20,7 +20,7 @@ struct TypingServiceTests {
         _ = try await client.call(PresenceAPI.typing, with: request, deadline: soon, trace: .random())
     }
 
-    /// Runs services with a client of the first, listening to `id`.
+    /// Runs services, with a client of the first one and a listener on the conversations' channels.
     private func withServices(
         _ count: Int, on fixture: PresenceFixture, _ typing: TypingSettings = .short, listeningTo ids: [ConversationID],
         _ body: @Sendable (RPCClient) async throws -> Void
@@ -50,7 +50,7 @@ struct TypingServiceTests {
     func renewed() async throws {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
-            // However slow the machine is, nothing pauses before its next line.
+            // A long period, so that no typist pauses before the next call, even on a slow machine.
             var typing = TypingSettings.short
             (typing.pauseAfter, typing.repeatAfter) = (.seconds(100), .seconds(50))
             try await withServices(1, on: fixture, typing, listeningTo: [id]) { client in
@@ -73,7 +73,7 @@ struct TypingServiceTests {
                     for user in 0..<5 { try await say(client, id, "u\(user)", "started") }
                 }
                 await fixture.log.wait(for: 300)
-                // Whatever was announced twice would have come before the last of a typist who began later.
+                // A duplicate would have arrived before the signal of a typist who began later.
                 try await say(client, ids[0], "last", "started")
                 await fixture.log.wait(for: 303)
                 let signals = fixture.log.signals
@@ -111,7 +111,7 @@ struct TypingServiceTests {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
             var typing = TypingSettings.short
-            // Redis has to be killed before.
+            // Redis must be killed before the pause.
             typing.pauseAfter = .seconds(4)
             try await withServices(2, on: fixture, typing, listeningTo: [id]) { client in
                 try await say(client, id, "ana", "started")

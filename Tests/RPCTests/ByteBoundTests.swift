@@ -9,7 +9,8 @@ import Testing
 
 @testable import RPC
 
-/// Bounds in bytes: what is over them is refused at once, what was there before goes on, and there is room again afterwards.
+/// Limits in bytes: calls beyond the limit are refused at once, earlier ones continue, and there is room again
+/// afterwards.
 @Suite("bounds in bytes", .timeLimit(.minutes(3)))
 struct ByteBoundTests {
     private static let megabyte = ByteBuffer(repeating: 0x61, count: 1 << 20)
@@ -30,7 +31,7 @@ struct ByteBoundTests {
             let held = (0..<2).map { _ in Task { await Self.outcome(client, Self.megabyte) } }
             for _ in held { await gate.arrived() }
             #expect(await Self.outcome(client, Self.megabyte) == .overloaded)
-            // A short one still fits.
+            // A short call still fits.
             let short = Task { await client.failure() }
             await gate.arrived()
             gate.open()
@@ -70,7 +71,7 @@ struct ByteBoundTests {
                     return outcome
                 }
             }
-        // While the server hangs: at once, and not when its time is over.
+        // Calls are refused while the server still hangs, and not at their deadlines.
         _ = await overloaded.next()
         let queued = client.balancer.withLock { $0.connections.reduce(0) { $0 + $1.queuedBytes } }
         #expect(queued > 0 && queued <= 4 << 20)
@@ -119,7 +120,7 @@ struct ByteBoundTests {
     func answersOfAll() async throws {
         let answer = ByteBuffer(repeating: 0x61, count: 4 << 20)
         try await withPair(client: { $0.maxArrivingBytes = 2 << 20 }, handler: { _, _ in answer }) { (client: RPCClient) async throws in
-            // As much as another connection might hold.
+            // Simulate another connection with pending answers.
             client.arriving.add(1 << 20)
             #expect(await Self.outcome(client, ByteBuffer()) == .overloaded)
             client.arriving.give(1 << 20)
@@ -129,7 +130,7 @@ struct ByteBoundTests {
     }
 }
 
-/// Lets a thread wait for another one. Blocks, which a hanging server does.
+/// A blocking latch for threads, to simulate a hanging server.
 private final class Latch: Sendable {
     private let isOpen = Atomic(false)
 

@@ -53,7 +53,7 @@ final class CallTableTests {
         let part = ByteBuffer(repeating: 0x61, count: 40)
         for id in 1...4 { begin(UInt64(id)) }
         for id in 1...2 { #expect(other.started(UInt64(id), token: "other \(id)", deadline: start + .seconds(UInt64(id) == 1 ? 5 : 10)) == true) }
-        // Alone, any.
+        // A single answer may exceed the limit.
         for _ in 0..<3 { #expect(table.partAnswered(1, with: part).outcome == .none) }
         #expect(table.partAnswered(2, with: part).outcome == .completedAndCancelled("call 2", .failure(.overloaded)))
         #expect(arriving.inUse == 120)
@@ -61,7 +61,7 @@ final class CallTableTests {
         #expect(arriving.inUse == 0)
         #expect(table.partAnswered(3, with: part).outcome == .none)
         #expect(other.partAnswered(1, with: part).outcome == .none)
-        // Whichever call goes over it is refused with all that has come.
+        // A call that exceeds the limit is refused, and its parts are discarded.
         #expect(table.partAnswered(3, with: part).outcome == .completedAndCancelled("call 3", .failure(.overloaded)))
         #expect(arriving.inUse == 40)
         #expect(table.partAnswered(4, with: part).outcome == .none)

@@ -153,7 +153,7 @@ struct CallTests {
             return ByteBuffer()
         }) { (client: RPCClient) async throws in
             try await eventually("it is connected") { client.isAvailable }
-            // One that comes too late is not begun, and there is nothing to cancel.
+            // A call that arrives too late is not started, so there is nothing to cancel.
             repeat {
                 #expect(await client.failure(within: .milliseconds(100)) == .deadlineExceeded)
             } while begun.load(ordering: .relaxed) == 0
@@ -269,7 +269,7 @@ struct CallTests {
     }
 }
 
-/// A handler that holds every call until it is opened.
+/// A handler that holds all calls until the gate is opened.
 final class Gate: Sendable {
     private let arrivals = Events<Void>()
     private let latch = Latch<Void>()

@@ -61,7 +61,7 @@ struct FailoverTests {
         var errors: [RPCError?] = []
         for call in calls { errors.append(await call.value) }
         #expect(errors.allSatisfy { $0?.code == .application })
-        // Some were at the first instance when it was killed, the others were refused at once.
+        // Some calls were at the first instance when it was killed. The others were refused at once.
         #expect(Set(errors.map { $0?.isAfterLoss }) == [true, false])
         await client.kill()
         await second.kill()
@@ -204,7 +204,7 @@ struct FailoverTests {
             let first = try #require(connections.first { $0.address.port == port })
             let other = try #require(connections.first { $0.address.port == secondPort })
             let release = stall(stalling)
-            // As if the other one were busy: the calls go to the one that stalls.
+            // Simulate load on the other connection, so that the calls go to the stalling one.
             other.load.wrappingAdd(1000, ordering: .relaxed)
             let calls = (0..<5).map { _ in Task { await client.subject.failure(isIdempotent: true) } }
             try await eventually("the calls are under way") { first.load.load(ordering: .relaxed) == 5 }
@@ -215,7 +215,6 @@ struct FailoverTests {
         await second.kill()
     }
 
-    /// A server on an event loop of its own.
     private func withStall(_ body: (MultiThreadedEventLoopGroup, Int) async throws -> Void) async throws {
         let stalling = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let (server, port) = try await startServer(on: stalling)
@@ -224,7 +223,7 @@ struct FailoverTests {
         try await stalling.shutdownGracefully()
     }
 
-    /// Stops the loop until the semaphore is signalled, as SIGSTOP does to a process.
+    /// Blocks the loop until the semaphore is signalled, as SIGSTOP does to a process.
     private func stall(_ group: MultiThreadedEventLoopGroup) -> DispatchSemaphore {
         let release = DispatchSemaphore(value: 0)
         group.next().execute { release.wait() }

@@ -19,7 +19,7 @@ typealias TestHandler = @Sendable (RPCContext, ByteBuffer) async throws -> ByteB
 
 let echo: TestHandler = { _, payload in payload }
 
-/// A service in a group of its own, which can be drained or killed.
+/// A service in its own group, which can be drained or killed.
 final class Running<Subject: Service>: Sendable {
     let subject: Subject
     private let group: ServiceGroup
@@ -32,13 +32,12 @@ final class Running<Subject: Service>: Sendable {
         self.task = Task { try await group.run() }
     }
 
-    /// Graceful shutdown; returns when it is done.
+    /// Shuts down gracefully and waits for the end.
     func drain() async {
         await group.triggerGracefulShutdown()
         _ = await task.result
     }
 
-    /// Everything is closed at once.
     func kill() async {
         task.cancel()
         _ = await task.result
@@ -50,7 +49,7 @@ func startServer(
     handler: @escaping TestHandler = echo
 ) async throws -> (Running<RPCServer>, port: Int) {
     var configuration = RPCServerConfiguration(host: "127.0.0.1", port: port, clusterSecret: secret)
-    // Nothing is about time but what says so; and test machines are slow.
+    // Long timeouts, because test machines are slow. Tests about time set their own.
     configuration.helloTimeout = .seconds(40)
     configuration.pingInterval = .seconds(20)
     change(&configuration)
@@ -86,7 +85,7 @@ extension RPCClient {
         try await call(echoMethod, with: payload, deadline: .now + limit, trace: .random(), isIdempotent: isIdempotent)
     }
 
-    /// The error a call ends with, or nil if it succeeds.
+    /// Returns the error with which a call ends; nil if it succeeds.
     func failure(within limit: Duration = .seconds(60), isIdempotent: Bool = false) async -> RPCError.Code? {
         await error(within: limit, isIdempotent: isIdempotent)?.code
     }
@@ -103,7 +102,6 @@ extension RPCClient {
     var connected: Int { balancer.withLock { $0.readyCount } }
 }
 
-/// Waits for something that nothing announces.
 func eventually(_ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool) async throws {
     let limit = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < limit {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RPC
 
-/// Both handlers on a loop whose time the test moves.
+/// Keep-alive of both handlers, on a loop with virtual time.
 struct LivenessTests {
     private final class Peer {
         let channel: EmbeddedChannel

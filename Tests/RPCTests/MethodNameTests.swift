@@ -8,7 +8,7 @@ import Testing
 
 @Suite("names of methods")
 struct MethodNameTests {
-    /// The number of each method that is declared, as the source has them: Swift has no list of its declarations.
+    /// Returns the number of each declared method, parsed from the source, because Swift cannot list declarations.
     private static func declared() throws -> [String: UInt16] {
         let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Endpoints.swift").standardized
         let text = try String(contentsOf: file, encoding: .utf8)

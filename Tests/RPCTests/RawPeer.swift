@@ -5,9 +5,8 @@ import NIOPosix
 
 @testable import RPC
 
-/// A peer that sends what the test tells it, and nothing else: no answers to pings, no closing.
+/// A peer that sends only what the test defines. It does not answer pings and does not close.
 enum RawPeer {
-    /// Connects, runs `body`, and closes.
     static func connect(port: Int, _ body: (inout RawPeer.Session) async throws -> Void) async throws {
         let channel = try await ClientBootstrap(group: loops)
             .connect(host: "127.0.0.1", port: port) { channel in
@@ -34,7 +33,7 @@ enum RawPeer {
             try await outbound.write(ByteBuffer(bytes: bytes))
         }
 
-        /// The next frame that is no ping, or nil when the other side has closed.
+        /// Returns the next frame other than a ping; nil if the other side has closed.
         mutating func next() async throws -> RPCFrame? {
             while true {
                 if let frame = try reader.next(limit: 8 << 20) {
@@ -50,7 +49,7 @@ enum RawPeer {
             }
         }
 
-        /// Opens the connection as a client with a secret does.
+        /// Opens the connection as a client with this secret does.
         mutating func open(secret text: String = secret) async throws -> RPCFrame? {
             var handshake = RPCClientHandshake(secret: RPCSecret(text), nonce: .random())
             guard let challenge = try await next(), case .send(let hello) = handshake.frameReceived(challenge) else { return nil }

@@ -7,12 +7,12 @@ import Testing
 
 @testable import RPC
 
-/// What is refused by the second instance, after the call was lost on its way to the first, which may still carry it out.
+/// Refusals by a second instance, after the call was lost on its way to the first one, which may still carry it out.
 @Suite("refusals after a loss")
 struct RefusalAfterLossTests {
     @Test("of what changes something they leave open what was done")
     func write() async throws {
-        // Some calls were at the first instance when it died, the others were refused by the second at once.
+        // Some calls were at the first instance when it died. The others were refused by the second one at once.
         #expect(try await codes(ConversationsAPI.sendMessage, refusal: .accessDenied) == [.serviceUnavailable, .accessDenied])
     }
 
@@ -36,7 +36,8 @@ struct RefusalAfterLossTests {
         }
     }
 
-    /// How calls end when one of two instances dies over some of them, and the other refuses all.
+    /// Returns the codes with which calls end when one of two instances dies with some of them pending, and the other
+    /// instance refuses all.
     private func codes<Request, Response>(_ endpoint: Endpoint<Request, Response>, refusal: Failure.Code) async throws -> Set<Failure.Code> {
         let gate = Gate()
         let (first, firstPort) = try await startServer(handler: gate.handler)

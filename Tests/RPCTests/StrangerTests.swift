@@ -149,7 +149,7 @@ struct StrangerTests {
     }
 }
 
-/// Speaks the protocol up to some point, and then does not.
+/// A server that follows the protocol up to some point and then violates it.
 private final class BadServer: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

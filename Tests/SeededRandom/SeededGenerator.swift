@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Random numbers that can be had again: SplitMix64.
+/// A reproducible random number generator: SplitMix64.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
     package init(seed: UInt64) { state = seed }
@@ -15,15 +15,15 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True so often in a hundred.
+    /// Returns true with a probability of `percent` in a hundred.
     package mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 
     package mutating func int(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 
-    /// One of these, of which there is at least one.
+    /// Returns one of the elements, which must not be empty.
     package mutating func pick<Element>(_ elements: [Element]) -> Element { elements[Int.random(in: 0..<elements.count, using: &self)] }
 
-    /// A random UUID, in lower case.
+    /// Returns a random UUID in lower case.
     package mutating func uuid() -> String {
         let (high, low) = (next(), next())
         let digits = [high, low].map { String($0, radix: 16) }.map { String(repeating: "0", count: 16 - $0.count) + $0 }.joined()

@@ -21,7 +21,6 @@ struct AdminTests {
         var body: String
     }
 
-    /// Runs the server on a free port.
     private func withServer(_ health: Health, _ registry: PrometheusRegistry, _ body: (Int) async throws -> Void) async throws {
         let (ports, announce) = AsyncStream<Int>.makeStream()
         let server = AdminServer(
@@ -78,7 +77,7 @@ struct AdminTests {
         let (gate, open) = AsyncStream<Void>.makeStream()
         health.add("postgres", timeout: .milliseconds(20)) {
             asked.withLock { $0 += 1 }
-            // Detached, so that the cancellation does not reach it.
+            // Detached, so that cancellation does not reach it.
             await Task.detached { _ = await gate.first { _ in true } }.value
         }
         let first = await health.report()
@@ -95,7 +94,7 @@ struct AdminTests {
         let second = Mutex<Task<HealthReport, Never>?>(nil)
         health.add("postgres") {
             second.withLock { $0 = $0 ?? Task { await health.report() } }
-            // The second question is asked meanwhile.
+            // The second request is made meanwhile.
             for _ in 0..<1000 { await Task.yield() }
         }
         #expect(await health.report().isReady)

@@ -13,7 +13,7 @@ struct BootstrapTests {
         func run() async throws { try? await gracefulShutdown() }
     }
 
-    /// Sends this process a signal, as an operator does.
+    /// A service that sends this process SIGTERM, as an operator does.
     private struct Signaller: Service {
         func run() async throws {
             kill(getpid(), SIGTERM)
@@ -64,7 +64,7 @@ struct BootstrapTests {
             BootstrapTests.set(BootstrapTests.good)
             BootstrapTests.set(["STRATA_MISTYPED": "1", "STRATA_INSTANCE": "one"])
             await ServiceBootstrap.run(name: "gateway") { _ in [Idle(), Signaller()] }
-            // Only an orderly return gets here.
+            // Only an orderly return reaches this line.
             exit(42)
         }
         let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self).split(separator: "\n").filter { $0.hasPrefix("{") }

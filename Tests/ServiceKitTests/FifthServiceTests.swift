@@ -10,14 +10,14 @@ import Testing
 @testable import Contracts
 @testable import ServiceKit
 
-// A whole service on one page: what a new one begins with (docs/adding-a-feature.md).
+// A complete service on one page, as a template for new ones (docs/adding-a-feature.md).
 
-/// What the service answers.
+/// The service's methods.
 private enum GreetingAPI {
     static let greet = Endpoint<ProtoTypingRequest, ProtoEmpty>(65_000, effect: .read)
 }
 
-/// What an operator can set.
+/// The operator's settings.
 private struct GreetingSettings: ServiceSettings {
     var rpc: RPCServerConfiguration
     var longestName = 20
@@ -28,7 +28,7 @@ private struct GreetingSettings: ServiceSettings {
     }
 }
 
-/// Answers the calls of one feature.
+/// The handler of one feature's calls.
 private struct GreetingHandler: CallHandler {
     let longestName: Int
 

@@ -8,7 +8,6 @@ import Testing
 @testable import ServiceKit
 
 struct LoggingTests {
-    /// A logger, and what it has written.
     final class Lines: Sendable {
         private let bytes = Mutex<[UInt8]>([])
 

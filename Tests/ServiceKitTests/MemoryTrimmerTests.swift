@@ -7,7 +7,6 @@ import Testing
 
 @Suite("free memory", .serialized)
 struct MemoryTrimmerTests {
-    /// Bytes of resident memory of this process.
     private func resident() throws -> Int {
         let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
         return (Int(fields[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
@@ -17,7 +16,7 @@ struct MemoryTrimmerTests {
     func trim() throws {
         let blocks = (0..<65_536).map { _ in UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16) }
         for block in blocks { block.initializeMemory(as: UInt8.self, repeating: 1, count: 1024) }
-        // One in 64 stays, so that the heap cannot simply shrink.
+        // Keep one block in 64, so that the heap cannot simply shrink.
         for (index, block) in blocks.enumerated() where index % 64 != 0 { block.deallocate() }
         let before = try resident()
         #expect(MemoryTrimmer.trim(above: 1 << 20))

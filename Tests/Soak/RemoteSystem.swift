@@ -3,15 +3,15 @@
 import ProtocolClient
 import TestCluster
 
-/// A system that this process did not start, behind one address.
+/// A system that this process did not start, reachable at one address.
 struct RemoteSystem: TestSystem {
     let urls: [String]
     let databaseURL: String
     private let clients: [ProtocolVersion: ProtocolClient]
 
     /// - Parameters:
-    ///   - url: base URL of a gateway, or of what stands before the gateways.
-    ///   - databaseURL: libpq URL of the database, as its owner.
+    ///   - url: The base URL of a gateway, or of a load balancer.
+    ///   - databaseURL: The libpq URL of the database, as its owner.
     init(url: String, trust: ServerTrust, databaseURL: String) throws {
         urls = [url]
         self.databaseURL = databaseURL
@@ -20,11 +20,10 @@ struct RemoteSystem: TestSystem {
     }
 
     func client(_ gateway: Int, _ version: ProtocolVersion) -> ProtocolClient {
-        // Made for each version there is.
+        // A client exists for each version.
         clients[version] ?? clients.values[clients.values.startIndex]
     }
 
-    /// Closes the connections of REST calls.
     func shutdown() async {
         for client in clients.values { try? await client.shutdown() }
     }

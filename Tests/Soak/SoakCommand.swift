@@ -5,8 +5,8 @@ import Foundation
 import ProtocolClient
 import StrataCommand
 
-/// `soak`: the load of the fault tests against a system that runs elsewhere, and their judgement of what came of it. Another program breaks the
-/// system meanwhile.
+/// `soak`: the load and the checker of the fault tests, for a remote system. Another program breaks that system
+/// meanwhile.
 package struct SoakCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "soak",
@@ -102,7 +102,7 @@ package struct SoakCommand: AsyncParsableCommand {
         return violations
     }
 
-    /// Waits until every change has arrived at the receiver, and judges what arrived.
+    /// Waits until the receiver has all changes, and judges the deliveries.
     private func judgeWebhooks(by history: History) async throws -> [Violation] {
         guard receiver != nil, let journal else { return [] }
         let deadline = ContinuousClock.now + .seconds(patience)
@@ -127,7 +127,7 @@ package struct SoakCommand: AsyncParsableCommand {
         }
     }
 
-    /// Writes the line at once, for programs that wait for it.
+    /// Writes a line without buffering, because other programs wait for it.
     private func say(_ text: String) {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
     }

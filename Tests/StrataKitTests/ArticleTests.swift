@@ -9,7 +9,7 @@ struct ArticleTests {
 
     private func text(_ article: String) throws -> String { try Repository.text("Clients/StrataKit/StrataKit.docc/\(article).md") }
 
-    /// The warning or advice that begins like this, in one line.
+    /// Returns the aside (warning or tip) with this beginning, as one line.
     private func aside(_ beginning: String, in article: String) throws -> String {
         let lines = try text(article).split(separator: "\n").drop { !$0.hasPrefix("> \(beginning)") }.prefix { $0.hasPrefix(">") }
         try #require(!lines.isEmpty, "\(article) has no \"\(beginning)\"")

@@ -5,7 +5,7 @@ import Glibc
 import Synchronization
 import Testing
 
-/// Runs a test with a directory of its own, which servers running as another user can enter.
+/// Runs a test with its own directory, which servers that run as another user can enter.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
     let path = NSTemporaryDirectory() + "strata-unit-\(getpid())-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o711])
@@ -13,7 +13,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
     try await body(path)
 }
 
-/// Waits for something outside this process, which cannot tell us: asks every few milliseconds, and gives up only when it is hopeless.
+/// Polls a condition outside of this process every few milliseconds, with a very generous timeout.
 func until(sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool) async throws {
     for _ in 0..<3000 {
         if try await condition() { return }
@@ -23,7 +23,7 @@ func until(sourceLocation: SourceLocation = #_sourceLocation, _ condition: () as
     throw CancellationError()
 }
 
-/// What closures have handed over.
+/// A thread-safe collector for values from closures.
 final class Collected<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 

@@ -7,12 +7,12 @@ import Logging
 public import Postgres
 import Schema
 
-/// The statements that an executable of the previous release prepares, and the privileges of its role. During an upgrade, they are used on the schema of
-/// the next release.
+/// The statements that an executable of the previous release prepares, and the privileges of its role. During an
+/// upgrade they are used on the schema of the next release.
 ///
-/// `Tests/PreviousRelease.jsonl` holds the record of all executables, one line for each statement. A release writes it with
-/// `STRATA_RECORD_STATEMENTS=1 scripts/test.sh --filter PreviousReleaseTests`. There is no file before the first release: then only the present statements
-/// are prepared.
+/// `Tests/PreviousRelease.jsonl` holds the record of all executables, one line for each statement. A release writes it
+/// with `STRATA_RECORD_STATEMENTS=1 scripts/test.sh --filter PreviousReleaseTests`. Before the first release there is
+/// no file, and only the present statements are prepared.
 public struct PreviousRelease {
     private struct Line: Codable {
         struct Schema: Codable {
@@ -27,7 +27,7 @@ public struct PreviousRelease {
             let description: StatementDescription
         }
 
-        /// The executable; nil for the line of the schema.
+        /// The executable's name; nil for the line of the schema.
         var service: String?
         var schema: Schema?
         var statement: Entry?
@@ -39,14 +39,14 @@ public struct PreviousRelease {
     /// All statements of the present executable.
     let statements: [Statement]
     let sources: [String]
-    /// The role that the executable signs in as; nil: the owner of the database.
+    /// The database role of the executable. nil: the owner of the database.
     let role: String?
 
     /// - Parameters:
-    ///   - service: the executable's name in the record.
-    ///   - statements: all statements of the present executable.
-    ///   - sources: the directories with their declarations, from the repository's root.
-    ///   - role: the role that the executable signs in as; nil: the owner of the database.
+    ///   - service: The executable's name in the record.
+    ///   - statements: All statements of the present executable.
+    ///   - sources: The directories with their declarations, relative to the repository's root.
+    ///   - role: The database role of the executable. nil: the owner of the database.
     public init(_ service: String, statements: [Statement], sources: [String], role: String? = nil) {
         self.service = service
         self.statements = statements
@@ -56,7 +56,8 @@ public struct PreviousRelease {
 
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// The names of statements that the sources declare and the list lacks. The name is a literal beside the word `Statement`.
+    /// Returns the names of statements that the sources declare and the list lacks. A name is recognized as a literal
+    /// after the word `Statement`.
     public func unlisted() throws -> [String] {
         var names: Set<String> = []
         for source in sources {
@@ -70,17 +71,21 @@ public struct PreviousRelease {
         return names.subtracting(statements.map(\.name)).sorted()
     }
 
-    /// Compares the repository's record with the present schema, or writes it if `STRATA_RECORD_STATEMENTS` is set.
-    /// - Returns: the differences, one line each.
+    /// Compares the repository's record with the present schema. If `STRATA_RECORD_STATEMENTS` is set, the record is
+    /// written first.
+    /// - Returns: The differences, one line each.
     public func differences() async throws -> [String] {
         let file = Self.root.appending(path: "Tests/PreviousRelease.jsonl")
         if ProcessInfo.processInfo.environment["STRATA_RECORD_STATEMENTS"] != nil { try await record(in: file) }
         return try await differences(from: file)
     }
 
-    /// Prepares the recorded statements on the present schema, and compares their columns, the role's privileges and the steps. A privilege on an object
-    /// that no longer exists is not missed: a statement that needs it fails. Without a record of the executable, prepares the present statements.
-    /// - Returns: the differences, one line each.
+    /// Prepares the recorded statements on the present schema, and compares their columns, the role's privileges and
+    /// the migration steps.
+    ///
+    /// A privilege on an object that no longer exists is not reported, because a statement that needs it fails. Without
+    /// a record of the executable, the present statements are prepared.
+    /// - Returns: The differences, one line each.
     public func differences(from file: URL) async throws -> [String] {
         let migrator = try await Self.migrated()
         let lines = try Self.lines(of: file)
@@ -109,7 +114,8 @@ public struct PreviousRelease {
         return differences
     }
 
-    /// True if the previous release can read the rows: by the names of their columns, which may have been joined by others.
+    /// Returns true if the previous release can read the rows by the names of their columns. Additional columns are
+    /// allowed.
     private static func canBeRead(_ now: StatementDescription, as before: StatementDescription) -> Bool {
         var rest = now.columns[...]
         for column in before.columns {
@@ -132,7 +138,7 @@ public struct PreviousRelease {
         return differences
     }
 
-    /// Writes the lines of this executable and of the schema in place of the earlier ones.
+    /// Replaces the recorded lines of this executable and of the schema.
     public func record(in file: URL) async throws {
         let migrator = try await Self.migrated()
         var own = [Line(schema: Self.present)]
@@ -140,7 +146,7 @@ public struct PreviousRelease {
         for (statement, description) in zip(statements, try await migrator.describe(statements)).sorted(by: { $0.0.name < $1.0.name }) {
             own.append(Line(service: service, statement: .init(name: statement.name, sql: statement.sql, description: description)))
         }
-        // Suites of several executables record at the same time.
+        // Test suites of several executables record concurrently, so the file is locked.
         let descriptor = open(file.path, O_RDWR | O_CREAT, 0o644)
         defer { close(descriptor) }
         guard descriptor >= 0, flock(descriptor, LOCK_EX) == 0 else { throw CocoaError(.fileWriteUnknown) }
@@ -148,7 +154,7 @@ public struct PreviousRelease {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let lines = try (own + others).map { (key: $0.service ?? "", text: try encoder.encode($0)) }
-        // A stable order of executables, so that the file shows what has changed.
+        // A stable order of executables keeps the differences of the file small.
         let sorted = lines.enumerated().sorted { ($0.element.key, $0.offset) < ($1.element.key, $1.offset) }
         try Data(sorted.flatMap { $0.element.text + Data("\n".utf8) }).write(to: file)
     }

@@ -7,7 +7,8 @@ public import Postgres
 import Schema
 import StrataModel
 
-/// Compares queries with what the server makes of their statements: the number and the types of their parameters, and the columns of their rows.
+/// A comparison of queries with the server's description of their statements: the number and types of parameters, and
+/// the columns of the rows.
 public struct QueryCheck: Sendable {
     private struct Form: Sendable {
         let statement: Statement
@@ -19,17 +20,18 @@ public struct QueryCheck: Sendable {
     private let unread: Set<String>
 
     /// - Parameters:
-    ///   - query: an example without NULL, which would tell no type.
-    ///   - others: what its rows are read by besides its own columns.
-    ///   - unread: columns that its statement returns and that are not read.
+    ///   - query: An example without NULL, which has no type.
+    ///   - others: Further column sets that read its rows.
+    ///   - unread: Columns that the statement returns and that are not read.
     public init<Query: PostgresQuery>(_ query: Query, others: [any ColumnSet.Type] = [], unread: Set<String> = []) {
         forms = [Form(statement: Query.statement, parameters: query.parameters)]
         columns = [Query.Columns.self] + others
         self.unread = unread
     }
 
-    /// A writing function, as it is and under the name of a change, and both recorded for webhooks.
-    /// - Parameter query: an example without NULL, which would tell no type.
+    /// Checks the statements of a writing function: plain, with an idempotency key, and each of them with recording for
+    /// webhooks.
+    /// - Parameter query: An example without NULL, which has no type.
     package init<Query: WriteQuery>(_ query: Query) {
         let mutation = Mutation(id: UUID(), fingerprint: 1)
         let once = query.asked(by: UserID(trusted: "ana"), in: AppID(rawValue: UUID()), as: mutation)
@@ -42,14 +44,14 @@ public struct QueryCheck: Sendable {
                 ? []
                 : [Form(statement: recorded, parameters: query.parameters), Form(statement: onceRecorded, parameters: once.parameters)])
         columns = [Query.Columns.self]
-        // Those of a change with a name are read by Written.
+        // Written reads these columns of a change with an idempotency key.
         unread = ["told_position", "told_user_position"]
     }
 
-    /// The statements that are checked.
+    /// The checked statements.
     public var statements: [Statement] { forms.map(\.statement) }
 
-    /// What all of these checks find in a database of their own, one line each.
+    /// Runs the checks in a new database, and returns the differences, one line each.
     public static func differences(_ checks: [QueryCheck]) async throws -> [String] {
         let migrator = Migrator(configuration: try PostgresConfiguration(url: try await TestServers.postgres()))
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -59,13 +61,14 @@ public struct QueryCheck: Sendable {
         return differences
     }
 
-    /// - Throws: `PostgresError` naming the column that a statement lacks, or whose type is another.
+    /// Returns the differences of this check.
+    /// - Throws: `PostgresError` that names a missing column, or one of another type.
     private func differences(by migrator: Migrator) async throws -> [String] {
         var differences: [String] = []
         for form in forms {
             guard let described = try await migrator.describe([form.statement]).first else { continue }
             differences += Self.differences(between: form, and: described)
-            // Its rows are not read.
+            // The rows are not read.
             if columns.contains(where: { $0 is NoColumns.Type }) { continue }
             var read: [String] = []
             for columns in columns { read += try await migrator.check(columns, of: form.statement) }
@@ -75,13 +78,14 @@ public struct QueryCheck: Sendable {
         return differences
     }
 
-    /// How the parameters are not as the server wants them.
+    /// Returns the differences between the given parameters and the server's types.
     private static func differences(between form: Form, and described: StatementDescription) -> [String] {
         let (given, wanted) = (form.parameters, described.parameters)
         guard given.count == wanted.count else {
             return ["\(form.statement.name) is given \(given.count) parameters, and has \(wanted.count)"]
         }
-        // Under the name of a change the app is not that of the function: its parameter does not occur, and so has no type.
+        // With an idempotency key, the app is not a parameter of the function. Its parameter does not occur in the SQL
+        // text and has no type.
         let occurring = Set(form.statement.sql.matches(of: /\$(\d+)/).compactMap { Int($0.1) })
         return zip(given, wanted).enumerated()
             .filter { occurring.contains($0.offset + 1) && !$0.element.0.types.contains($0.element.1) }
@@ -90,7 +94,7 @@ public struct QueryCheck: Sendable {
 }
 
 extension Value {
-    /// The types of parameters for which it is meant, as SQL writes them.
+    /// The SQL types of parameters that accept the value.
     fileprivate var types: Set<String> {
         switch self {
         case .null: []

@@ -2,9 +2,10 @@
 
 import Synchronization
 
-/// A value made by the first who asks; those who ask meanwhile wait for it, and all get the same one, or the same error.
+/// A value that is created on first use. Concurrent callers wait for it, and all callers get the same value or the same
+/// error.
 ///
-/// Making it goes on if the one who asked first is cancelled: the others still want it.
+/// Cancelling the first caller does not cancel the creation, because other callers may wait for it.
 final class SharedOnce<Value: Sendable>: Sendable {
     private let make: @Sendable () async throws -> Value
     private let task = Mutex<Task<Value, any Error>?>(nil)

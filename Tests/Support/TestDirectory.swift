@@ -5,7 +5,8 @@ import Glibc
 import LocalServers
 import Synchronization
 
-/// Directories of this test process, removed when it exits; those of test processes that were killed are removed by the next one.
+/// The directories of this test process. They are removed at its exit. Those of killed test processes are removed by
+/// the next one.
 public enum TestDirectory {
     private struct State {
         var root: String?
@@ -16,8 +17,8 @@ public enum TestDirectory {
     private static let state = Mutex(State())
     private static let prefix = "strata-test-"
 
-    /// Makes an empty directory that servers running as another user can reach.
-    /// - Parameter name: what it is for; a number is added.
+    /// Creates an empty directory that servers running as another user can reach.
+    /// - Parameter name: The purpose; a number is appended.
     public static func make(_ name: String) throws -> String {
         let path = try state.withLock { state in
             let root = try state.root ?? makeRoot()
@@ -29,7 +30,7 @@ public enum TestDirectory {
         return path
     }
 
-    /// Remembers a server that has to be gone before the directories are removed.
+    /// Registers a server that must end before the directories are removed.
     static func endAtExit(_ pid: Int32) {
         state.withLock { $0.servers.append(pid) }
     }
@@ -52,8 +53,10 @@ public enum TestDirectory {
         }
     }
 
-    /// Nothing of these servers is kept, so they are not asked to write it down first. A server the test itself has stopped may have given its
-    /// number back, so only those that are still our children are struck.
+    /// Ends the servers and removes the directories.
+    ///
+    /// The servers' data is not kept, so they quit without writing it. The system may have reused the process id of a
+    /// stopped server, so only children of this process receive the signal.
     private static func removeAtExit() {
         let (root, servers) = state.withLock { ($0.root, $0.servers) }
         for pid in servers where isChild(pid) { _ = Glibc.kill(pid, SIGQUIT) }

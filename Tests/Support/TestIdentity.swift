@@ -5,17 +5,17 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// A certificate that signs itself and is good for an hour, and its private key.
+/// A self-signed certificate that is valid for one hour, and its private key.
 public struct TestIdentity: Sendable {
-    /// PEM text.
+    /// The certificate, PEM.
     public let certificate: String
-    /// PEM text.
+    /// The private key, PEM.
     public let key: String
 
-    /// Makes one.
+    /// Creates a certificate.
     /// - Parameters:
-    ///   - names: the DNS names it is for, at least one.
-    ///   - addresses: the IPv4 addresses it is for, four bytes each.
+    ///   - names: The DNS names, at least one.
+    ///   - addresses: The IPv4 addresses, four bytes each.
     public init(names: [String], addresses: [[UInt8]] = []) throws {
         let privateKey = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let subject = try DistinguishedName { CommonName(names[0]) }
@@ -32,8 +32,8 @@ public struct TestIdentity: Sendable {
         key = try privateKey.serializeAsPEM().pemString
     }
 
-    /// Writes both into a new directory.
-    /// - Returns: the paths of the PEM files.
+    /// Writes the certificate and the key into a new directory.
+    /// - Returns: The paths of the PEM files.
     public func files() throws -> (certificate: String, key: String) {
         let directory = try TestDirectory.make("identity")
         let paths = (certificate: directory + "/certificate.pem", key: directory + "/key.pem")

@@ -4,24 +4,25 @@ import Foundation
 public import LocalServers
 import Synchronization
 
-/// A Redis server tests may use.
+/// A Redis server for tests.
 public struct RedisInstance: Sendable, Equatable {
-    /// Name or address.
+    /// The name or address.
     public let host: String
-    /// TCP port.
+    /// The TCP port.
     public let port: Int
 
-    /// `redis://host:port`.
+    /// The URL, `redis://host:port`.
     public var url: String {
         "redis://\(host):\(port)"
     }
 }
 
-/// The servers tests run against: started on first use, once per process, and gone when the process is.
+/// The servers of the tests. They start on first use, once per process, and end with the process.
 ///
-/// `STRATA_TEST_POSTGRES` (a libpq URL of a superuser, without database) and `STRATA_TEST_REDIS` (`host:port`) name servers to use instead.
+/// `STRATA_TEST_POSTGRES` (a libpq URL of a superuser, without database) and `STRATA_TEST_REDIS` (`host:port`) name
+/// servers to use instead.
 public enum TestServers {
-    /// The URL of a fresh, empty database; each call makes another one. The shared server does not flush to disk.
+    /// Creates an empty database and returns its URL. The shared server does not flush to disk.
     public static func postgres() async throws -> String {
         if let base = ProcessInfo.processInfo.environment["STRATA_TEST_POSTGRES"] {
             let name = "test_\(UUID().uuidString.lowercased().replacingOccurrences(of: "-", with: ""))"
@@ -32,15 +33,15 @@ public enum TestServers {
         return try await freshDatabase(on: server)
     }
 
-    /// A fresh, empty database on a server.
-    /// - Returns: its URL.
+    /// Creates an empty database on a server.
+    /// - Returns: The URL of the database.
     public static func freshDatabase(on server: PrivatePostgres) async throws -> String {
         let name = "test_\(UUID().uuidString.lowercased().replacingOccurrences(of: "-", with: ""))"
         try await server.runSQL("CREATE DATABASE \(name)")
         return server.url(database: name)
     }
 
-    /// The shared Redis. Tests keep out of each other's way by using keys and channels of their own; no test flushes it.
+    /// Returns the shared Redis. Tests are isolated by distinct keys and channels; no test flushes the server.
     public static func redis() async throws -> RedisInstance {
         if let address = ProcessInfo.processInfo.environment["STRATA_TEST_REDIS"] {
             let parts = address.split(separator: ":")
@@ -53,13 +54,14 @@ public enum TestServers {
         return RedisInstance(host: server.host, port: server.port)
     }
 
-    /// A PostgreSQL for one test, which may stop, kill and restart it. Stop it at the end; if the test fails first, it goes with the process.
+    /// Starts a PostgreSQL for one test, which may stop, kill and restart it. The test stops it at its end. After a
+    /// failed test it ends with the process.
     /// - Parameters:
-    ///   - isDurable: whether commits are flushed to disk.
-    ///   - settings: further settings of the server.
-    ///   - wrapper: words before the server's program.
-    ///   - directory: where its files are; nil makes one.
-    ///   - data: of a server that is stopped: this one begins with a copy of them; nil: with an empty database.
+    ///   - isDurable: True if commits are flushed to disk.
+    ///   - settings: Additional server settings.
+    ///   - wrapper: The beginning of the server's command line.
+    ///   - directory: The directory of its files. nil: a new one.
+    ///   - data: The data directory of a stopped server, which is copied. nil: an empty database.
     public static func privatePostgres(
         isDurable: Bool = false, settings: [String: String] = [:], wrapper: [String] = [], directory: String? = nil, data: String? = nil
     ) async throws -> PrivatePostgres {
@@ -78,10 +80,11 @@ public enum TestServers {
         return server
     }
 
-    /// A Redis for one test, which may stop, kill and restart it. Stop it at the end; if the test fails first, it goes with the process.
+    /// Starts a Redis for one test, which may stop, kill and restart it. The test stops it at its end. After a failed
+    /// test it ends with the process.
     /// - Parameters:
-    ///   - port: the port; nil takes a free one.
-    ///   - arguments: further words of its command line.
+    ///   - port: The port. nil: any free port.
+    ///   - arguments: Additional command-line arguments.
     public static func privateRedis(port: Int? = nil, arguments: [String] = []) async throws -> PrivateRedis {
         try await PrivateRedis.start(PrivateRedis.Options(directory: try TestDirectory.make("redis"), port: port, arguments: arguments))
     }

@@ -2,8 +2,8 @@
 
 package import StrataModel
 
-/// What typing should do to one typist, as a pure state machine with time as a parameter (milliseconds). The scripts are checked against it, and the
-/// simulation of typing runs on it.
+/// A model of the typing state of one typist: a pure state machine with time as a parameter, in milliseconds. The Redis
+/// scripts are checked against it, and the typing simulation uses it.
 package struct TypingModel: Sendable {
     private enum State: Sendable {
         case none
@@ -22,7 +22,7 @@ package struct TypingModel: Sendable {
         self.repeatAfter = repeatAfter
     }
 
-    /// When the state ends by itself.
+    /// The time at which the state ends without a further signal.
     package var deadline: Int? {
         switch state {
         case .none: nil
@@ -30,7 +30,7 @@ package struct TypingModel: Sendable {
         }
     }
 
-    /// The client says something. Returns what is announced.
+    /// Handles a signal of the client. Returns the action to announce.
     package mutating func event(_ action: TypingAction, at now: Int) -> TypingAction? {
         switch (action, state) {
         case (.finished, .none):
@@ -55,10 +55,10 @@ package struct TypingModel: Sendable {
         }
     }
 
-    /// Redis has come back without its data.
+    /// Handles a restart of Redis without its data.
     package mutating func forget() { state = .none }
 
-    /// Looks whether it has ended. Returns what is announced: one step at a time.
+    /// Ends an expired state. Returns the action to announce, one step at a time.
     package mutating func sweep(at now: Int) -> TypingAction? {
         switch state {
         case .started(_, let ends) where ends <= now:

@@ -5,11 +5,12 @@ public import Testing
 
 /// A set of tests that one command runs.
 ///
-/// The variable `STRATA_TEST_TIER` names it. Without the variable every test runs in full, so that a filter alone chooses any test.
+/// The environment variable `STRATA_TEST_TIER` selects the tier. Without it, every test runs in full, so that a filter
+/// alone can select any test.
 public enum TestTier: String, Sendable {
     /// The tests of `make test`. None takes longer than 20 s, and simulations run a few seeds.
     case short
-    /// All tests, and all seeds of simulations: `make test-long`.
+    /// All tests, with all seeds of simulations: `make test-long`.
     case long
 
     /// The tier of this run.
@@ -19,16 +20,17 @@ public enum TestTier: String, Sendable {
     public static func pick<Amount>(short: Amount, long: Amount) -> Amount { current == .short ? short : long }
 }
 
-/// A trait that leaves a test or a suite to `make test-long`. Sources write `.long`.
+/// A trait that restricts a test or a suite to `make test-long`. Tests use `.long`.
 public struct LongTest: TestTrait, SuiteTrait {
     private let condition: ConditionTrait = .enabled(if: TestTier.current == .long, "make test-long runs it")
 
     fileprivate init() {}
 
-    /// True: tests inherit the trait from their suite.
+    /// True, so that tests inherit the trait from their suite.
     public var isRecursive: Bool { true }
 
-    /// Skips the test in the short tier. In the long tier, prints the test's place in the sources, which `scripts/test_times.py` reads.
+    /// Skips the test in the short tier. In the long tier, prints the test's source location, which
+    /// `scripts/test_times.py` reads.
     public func prepare(for test: Test) async throws {
         try await condition.prepare(for: test)
         let place = test.sourceLocation
@@ -37,6 +39,6 @@ public struct LongTest: TestTrait, SuiteTrait {
 }
 
 extension Trait where Self == LongTest {
-    /// Leaves the test to `make test-long`.
+    /// Restricts the test to `make test-long`.
     public static var long: Self { LongTest() }
 }

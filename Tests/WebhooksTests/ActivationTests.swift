@@ -9,7 +9,7 @@ import Testing
 
 @testable import Webhooks
 
-/// How hooks become active, against PostgreSQL.
+/// Activation of hooks, against PostgreSQL.
 @Suite("activation of webhooks")
 struct ActivationTests {
     private func settle(_ database: HookDatabase) async throws {
@@ -32,7 +32,7 @@ struct ActivationTests {
             let (many, none) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
             try await database.owe(many, lanes: 5, attempts: 3, dueIn: 3600)
             try await database.owe(none, lanes: 1)
-            // Of a hook that is not verified, nothing is made due.
+            // Lanes of an unverified hook are not made due.
             let other = try await database.hook(status: "inactive")
             try await database.owe(other, lanes: 1, attempts: 3, dueIn: 3600)
             try await settle(database)
@@ -59,7 +59,7 @@ struct ActivationTests {
             let (held, free) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
             for hook in [held, free] { try await database.owe(hook, attempts: 1, dueIn: 3600) }
             try await database.during("SELECT FROM webhooks.lane WHERE hook_id = '\(held)' FOR UPDATE") {
-                // Any of the hooks is looked at.
+                // The query may pick any of the hooks.
                 while try await status(free, database) != "active" {
                     _ = try await reset(10, database)
                     try await settle(database)
@@ -78,7 +78,7 @@ struct ActivationTests {
             let hook = try await database.hook()
             try await database.owe(hook, attempts: 2)
             #expect(try await database.claim([(hook, 1)]).map(\.failures) == [2])
-            // It was deactivated, and its receiver asked again.
+            // The hook was deactivated, and its receiver is being challenged again.
             try await database.sql("UPDATE webhooks.hook SET status = 'unverified'")
             #expect(try await reset(10, database) == 1)
             #expect(try await database.claim([(hook, 1)]).isEmpty)
@@ -110,12 +110,11 @@ struct ActivationTests {
                     GiveUpHook(id: id, reason: "gone", verifiedAt: try #require(hook.verifiedAt)), deadline: HookDatabase.soon)
             }
             let before = try await read()
-            // It was deactivated and activated meanwhile.
+            // The hook was deactivated and activated in the meantime.
             try await database.sql("UPDATE webhooks.hook SET verified_at = clock_timestamp()")
             #expect(try await giveUp(before).isEmpty)
             #expect(try await status(id, database) == "active")
             let now = try await read()
-            // It is just being verified once more.
             _ = try await database.store.hooks(BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
             #expect(try await giveUp(now).isEmpty)
             _ = try await database.store.hooks(EndVerification(id: id, reason: nil, delay: 1000), deadline: HookDatabase.soon)
@@ -136,7 +135,7 @@ struct ActivationTests {
             let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             let verifier = Verifier(store: database.store, sender: sender, settings: try database.settings(), logger: quiet)
             let begun = try await database.store.hooks(BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
-            // The service ends.
+            // The service shuts down.
             await names.shutDown()
             let verified = try await verifier.verify(try #require(begun.first))
             #expect(verified == begun.first)

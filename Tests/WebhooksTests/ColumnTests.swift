@@ -8,7 +8,7 @@ import Testing
 
 @testable import Webhooks
 
-/// An example of every query of the service, in which each parameter has a value.
+/// An example of every query of the service, with a value for each parameter.
 private enum Queries {
     private static let (app, id) = (AppID(rawValue: UUID()), WebhookID.random())
     private static let webhook = Webhook(
@@ -36,7 +36,7 @@ private enum Queries {
     ]
 }
 
-/// The parameters that statements are given and the columns that rows are read by, against those that the server describes.
+/// Compares the parameters and columns of every query with those that the server describes.
 @Suite("statements of webhooks") struct ColumnTests {
     @Test("every statement has the parameters that it is given and returns the columns that are read, with their types, and no others")
     func described() async throws {

@@ -11,10 +11,9 @@ import Testing
 
 @testable import Webhooks
 
-/// What the engine makes of lanes, against PostgreSQL and a receiver.
+/// The engine's processing of lanes, against PostgreSQL and a receiver.
 @Suite("the delivery of lanes", .timeLimit(.minutes(3)))
 struct EngineTests {
-    /// Runs an engine with a receiver while `body` runs.
     private func run(
         _ database: HookDatabase, _ others: [String: String] = [:], names: NameLookup = NameLookup(), _ body: (WebhookReceiver) async throws -> Void
     ) async throws {
@@ -35,7 +34,7 @@ struct EngineTests {
         await receiver.stop()
     }
 
-    /// Owes an inactive hook receipts, which can be told.
+    /// Creates an inactive hook with pending receipts, which can be rendered.
     private func owe(_ database: HookDatabase, lanes: Int = 1, events: Int = 1, attempts: Int = 0) async throws -> (hook: WebhookID, lanes: [UUID]) {
         let hook = try await database.hook(status: "inactive")
         let owed = try await database.owe(hook, lanes: lanes, events: events, attempts: attempts, dueIn: -1000)
@@ -48,7 +47,7 @@ struct EngineTests {
         try await database.sql("UPDATE webhooks.hook SET status = 'active', target_url = '\(url)'")
     }
 
-    /// Waits until so many lanes are as the condition says.
+    /// Waits until `count` lanes fulfil the condition.
     private func wait(for count: Int64, lanes condition: String = "true", _ database: HookDatabase) async throws {
         let limit = HookDatabase.soon
         while try await database.number("SELECT count(*) FROM webhooks.lane WHERE \(condition)") != count {
@@ -57,7 +56,7 @@ struct EngineTests {
         }
     }
 
-    /// It was claimed, and given back before its lease ended.
+    /// A condition that is true for a lane that was claimed and released before its lease ended.
     private static let isGivenBack = "claim IS NULL AND due_at > now() - interval '500 seconds'"
 
     @Test("lanes whose events cannot be read are given back with their room, and do not wait for the end of the lease")
@@ -65,7 +64,7 @@ struct EngineTests {
         try await HookDatabase.run { database in
             _ = try await owe(database, lanes: 2)
             try await database.execute("REVOKE EXECUTE ON FUNCTION webhooks.read_lanes FROM strata_webhooks, PUBLIC")
-            // The lease is of minutes, and there is room for one lane.
+            // The lease lasts minutes, and there is room for one lane.
             try await run(database, ["STRATA_WEBHOOKS_TIMEOUT": "60s", "STRATA_WEBHOOKS_IN_FLIGHT": "1"]) { receiver in
                 try await activate(at: receiver.url("/hook"), database)
                 try await wait(for: 2, lanes: Self.isGivenBack, database)
@@ -99,7 +98,7 @@ struct EngineTests {
                 let failed = attempts.filter { !$0.isDelivered }
                 #expect(failed.map(\.type) == ["Message.invented"])
                 #expect(failed.map(\.error) == ["the event could not be read"])
-                // A newer version knows it.
+                // A newer version knows this kind.
                 try await database.sql("UPDATE webhooks.event SET kind = 'Receipt.created'")
                 try await database.sql("UPDATE webhooks.lane SET due_at = now()")
                 _ = try await receiver.events(at: "/hook") { $0.count == 4 }
@@ -183,7 +182,7 @@ struct EngineTests {
                 #expect(told.headers["layer-webhook-signature"] == EventRequest.signature(of: ByteBuffer(bytes: told.body), with: key))
                 #expect(receiver.events(at: "/bad").isEmpty)
                 #expect(try await database.texts("SELECT status FROM webhooks.hook WHERE id = '\(bad)'") == ["active"])
-                // What waits is sent when its secret can be read.
+                // The pending event is sent once its secret can be read.
                 let sealed = try database.secrets.seal(HookDatabase.secret, of: bad, in: database.app)
                 try await database.sql("UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(sealed))' WHERE id = '\(bad)'")
                 _ = try await receiver.events(at: "/bad") { $0.count == 1 }

@@ -10,24 +10,23 @@ import TestSupport
 
 @testable import Webhooks
 
-/// A database with the whole schema and an app with hooks; the service's way into it, and the superuser's.
+/// A database with the complete schema and an app with hooks, accessible with the service's role and as superuser.
 struct HookDatabase: Sendable {
-    /// As the service's role, which may do no more than it was granted.
+    /// A store that uses the service's role, which has no other rights than those granted.
     let store: HookStore
     private let url: String
     private let admin: PostgresPool
     private let gate: PostgresPool
     let app = AppID(rawValue: UUID())
-    /// Settings of each service that ``settings(_:)`` makes.
+    /// The key that encrypts hooks' secrets, equal to that in ``settings(_:)``.
     let secrets = HookSecrets(serviceSecret: serviceSecret)
-    /// The key of the signatures that the receivers of hooks check.
+    /// The secret with which requests to receivers are signed.
     static let secret = "the secret of a hook"
     private static let serviceSecret = "a secret of the service, long enough"
 
     static var soon: ContinuousClock.Instant { .now + .seconds(20) }
     private static var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 
-    /// Runs `body` with a database of its own.
     static func run(_ body: @Sendable (HookDatabase) async throws -> Void) async throws {
         let url = try await TestServers.postgres()
         _ = try await Migrator(configuration: PostgresConfiguration(url: url)).migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
@@ -48,7 +47,7 @@ struct HookDatabase: Sendable {
         }
     }
 
-    // MARK: As the superuser
+    // MARK: Superuser access
 
     @discardableResult
     func sql(_ text: String) async throws -> Rows {
@@ -60,13 +59,12 @@ struct HookDatabase: Sendable {
         return try row.get(0, as: Int64.self)
     }
 
-    /// The first column of the rows, a text.
     func texts(_ text: String) async throws -> [String] { try await sql(text).map { try $0.get(0, as: String.self) } }
 
-    /// Any number of statements, in one transaction.
+    /// Executes statements in one transaction.
     func execute(_ script: String) async throws { try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: script) }
 
-    /// Runs `body` while a transaction has executed `script` and has not ended; before it ends, it executes `rest`.
+    /// Runs `body` while a transaction has executed `script` and is still open. It executes `rest` before it ends.
     func during<Value: Sendable>(_ script: String, then rest: String = "", _ body: @Sendable () async throws -> Value) async throws -> Value {
         _ = try await gate.query(Statement("test.close", sql: "SELECT pg_advisory_lock(1)"), deadline: Self.soon)
         async let transaction: Void = execute("\(script); SELECT pg_advisory_xact_lock(1); \(rest)")
@@ -77,7 +75,7 @@ struct HookDatabase: Sendable {
         return value
     }
 
-    /// Waits until so many sessions wait for a lock.
+    /// Waits until `count` sessions wait for a lock.
     func waiting(_ count: Int64) async throws {
         let limit = Self.soon
         while try await number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") < count {
@@ -88,7 +86,7 @@ struct HookDatabase: Sendable {
 
     // MARK: The service
 
-    /// Settings of a service that calls receivers on this machine, with these ones beside.
+    /// Returns the settings of a service that may call receivers on this machine.
     func settings(_ others: [String: String] = [:]) throws -> WebhooksSettings {
         let environment = [
             "STRATA_POSTGRES_URL": url, "STRATA_WEBHOOKS_SECRET": Self.serviceSecret,
@@ -103,7 +101,7 @@ struct HookDatabase: Sendable {
 
     static func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
-    /// A hook that was verified a minute ago.
+    /// Creates a hook that was verified a minute ago.
     func hook(status: String = "active", kinds: [WebhookEventKind] = [.messageCreated], inactiveFor seconds: Int? = nil) async throws -> WebhookID {
         let id = WebhookID.random()
         let sealed = Self.hex(try secrets.seal(Self.secret, of: id, in: app))
@@ -117,11 +115,11 @@ struct HookDatabase: Sendable {
         return id
     }
 
-    /// Owes a hook events, the same number in each of some lanes.
+    /// Creates pending events of a hook, equally many in each lane.
     /// - Parameters:
-    ///   - attempts: how often the first one of each lane has failed.
-    ///   - dueIn: seconds until the lanes are due; negative: since when they are.
-    /// - Returns: the lanes.
+    ///   - attempts: The number of failed attempts of the first event in each lane.
+    ///   - dueIn: The seconds until the lanes are due; negative: the time for which they have been due.
+    /// - Returns: The lanes.
     @discardableResult
     func owe(_ hook: WebhookID, lanes: Int = 1, events: Int = 1, attempts: Int = 0, dueIn seconds: Int = -1) async throws -> [UUID] {
         try await sql(
@@ -143,7 +141,7 @@ struct HookDatabase: Sendable {
         .map { try $0.get(0, as: UUID.self) }
     }
 
-    /// Claims as an instance does, from the first of these hooks on.
+    /// Claims lanes as an instance does, beginning with the first of these hooks.
     func claim(_ limits: [(hook: WebhookID, lanes: Int)], total: Int = 100, events: Int = 32, bytes: Int = 1 << 20) async throws -> [ClaimedLane] {
         let claimed = try await store.claim(
             ClaimLanes(
@@ -153,7 +151,7 @@ struct HookDatabase: Sendable {
     }
 
     /// Ends the work on a lane.
-    /// - Returns: whether it was told; false: another transaction has locked the lane.
+    /// - Returns: False if another transaction has locked the lane.
     @discardableResult
     func finish(_ lane: ClaimedLane, upTo event: RecordedEvent? = nil, failures: Int = 0, pause: Duration? = nil) async throws -> Bool {
         let result = LaneResult(

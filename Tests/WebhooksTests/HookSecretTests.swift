@@ -44,10 +44,9 @@ struct HookSecretTests {
 
     // MARK: Registration
 
-    /// Registers a hook as a gateway does.
     private func register(_ secret: String, _ settings: [String: String] = [:], in database: HookDatabase) async throws {
         let names = NameLookup()
-        // No receiver is asked.
+        // With name lookup shut down, no receiver is called.
         await names.shutDown()
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let settings = try database.settings(settings)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Webhooks
 
-/// How lanes are claimed, read and ended, against PostgreSQL.
+/// Claiming, reading and releasing of lanes, against PostgreSQL.
 @Suite("lanes of webhooks")
 struct LaneTests {
     private static func isAbout(_ duration: Duration, hours: Int) -> Bool {
@@ -57,7 +57,7 @@ struct LaneTests {
                 let rows = try await database.store.pool.query(
                     ReadLanes(hooks: [hook.rawValue], lanes: [lane], events: 10, bytes: 1000), deadline: HookDatabase.soon)
                 #expect(rows.count == 1)
-                // It cannot be ended meanwhile, since the writer counts on it.
+                // The lane cannot be ended meanwhile, because the writer relies on it.
                 #expect(try await !database.finish(claimed, upTo: claimed.events.last))
             }
             #expect(try await database.finish(claimed, upTo: claimed.events.last))
@@ -68,7 +68,7 @@ struct LaneTests {
     @Test("what reads events cannot lock anything, and a claim reads none")
     func statements() async throws {
         try await HookDatabase.run { database in
-            // The server refuses locks in such a function.
+            // PostgreSQL refuses locks in a stable function.
             let volatility = try await database.texts("SELECT provolatile::text FROM pg_proc WHERE oid = 'webhooks.read_lanes'::regproc")
             #expect(volatility == ["s"])
             let reading = try await database.number("SELECT count(*) FROM pg_proc WHERE oid = 'webhooks.claim'::regproc AND prosrc LIKE '%outbox%'")
@@ -82,14 +82,14 @@ struct LaneTests {
             let hook = try await database.hook()
             try await database.owe(hook, lanes: 20, attempts: 2, dueIn: -100)
             try await database.owe(hook, lanes: 3)
-            // Where there is room for more than one, one that has failed gets some.
+            // If there is room for more than one lane, failed lanes get a share.
             let first = try await database.claim([(hook, 3)])
             #expect(first.map(\.failures).sorted() == [0, 0, 2])
-            // One of them is under way: with it, four of eight are for those that have failed.
+            // One failed lane is already claimed. Including it, failed lanes get four of eight places.
             let second = try await database.claim([(hook, 7)])
             #expect(second.map(\.failures).sorted() == [0, 2, 2, 2])
             #expect(try await database.claim([(hook, 4)]).isEmpty)
-            // When one of them is ended, there is room for another one.
+            // Ending a failed lane makes room for another one.
             let failed = try #require(second.first { $0.failures == 2 })
             #expect(try await database.finish(failed, failures: 3, pause: .seconds(60)))
             #expect(try await database.claim([(hook, 5)]).map(\.failures) == [2])
@@ -102,7 +102,7 @@ struct LaneTests {
             let hook = try await database.hook()
             try await database.owe(hook, events: 2)
             func claim() async throws -> ClaimedLane {
-                // The lease of the claim before has ended.
+                // The lease of the previous claim has ended.
                 try await database.sql("UPDATE webhooks.lane SET due_at = now() - interval '1 second'")
                 return try #require(try await database.claim([(hook, 1)]).first)
             }
@@ -140,7 +140,7 @@ struct LaneTests {
             }
             var lane = try await later()
             #expect(lane.failingFor == .zero && lane.failures == 0)
-            // Not tried at all.
+            // The lane was released without an attempt.
             try await database.finish(lane, pause: .zero)
             lane = try await later()
             #expect(lane.failingFor == .zero)
@@ -151,7 +151,6 @@ struct LaneTests {
             try await database.finish(lane, failures: 2, pause: .seconds(30))
             lane = try await later()
             #expect(Self.isAbout(lane.failingFor, hours: 2))
-            // The first is delivered, the second fails.
             try await database.finish(lane, upTo: lane.events[0], failures: 1, pause: .seconds(10))
             lane = try await later()
             #expect(Self.isAbout(lane.failingFor, hours: 1))

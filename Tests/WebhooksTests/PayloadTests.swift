@@ -12,7 +12,7 @@ import Testing
 
 @testable import Webhooks
 
-/// What receivers are sent, from what the database recorded.
+/// The payloads for receivers, rendered from recorded events.
 @Suite("payloads of webhooks")
 struct PayloadTests {
     private static let (app, subject) = (AppID(rawValue: uuid(1)), uuid(2))
@@ -120,7 +120,7 @@ struct PayloadTests {
         #expect(push.contains(#""badge":3,"notification":{"text":"hi"},"tokens":[{"device_id":"d","type":"apns","token":"t"}]}"#), "\(push)")
     }
 
-    /// Facts about a message whose recipients have ids that JavaScript takes for indexes.
+    /// Facts about a message whose recipients' ids look like array indexes to JavaScript.
     private static let numbered =
         #""actor":"10","message":{"message_id":"00000000-0000-0000-0000-000000000003","position":2,"ordinal":1,"sender":"10","sent_at":1454461983049000,"#
         + #""recipients":["02","10","9","4294967295","alice","4294967294"],"statuses":[0,2,0,0,0,0],"updated_at":null,"receipt_policy":0}"#
@@ -180,7 +180,7 @@ struct PayloadTests {
 
     @Test("the signature is HMAC-SHA1 in lower-case hexadecimal digits")
     func signature() {
-        // RFC 2202, test case 2.
+        // RFC 2202, test case 2
         let text = "what do ya want for nothing?"
         let key = SymmetricKey(data: Data("Jefe".utf8))
         #expect(EventRequest.signature(of: ByteBuffer(string: text), with: key) == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")

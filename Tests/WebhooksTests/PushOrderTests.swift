@@ -6,7 +6,7 @@ import Testing
 
 @testable import Webhooks
 
-/// Pushes to one user, recorded by transactions that meet, against PostgreSQL.
+/// Pushes to one user from concurrent transactions, against PostgreSQL.
 @Suite("the order of pushes")
 struct PushOrderTests {
     private static func push(_ text: String, in app: AppID) -> String {
@@ -18,7 +18,7 @@ struct PushOrderTests {
         try await HookDatabase.run { database in
             let hook = try await database.hook(kinds: [.push])
             try await database.execute(Self.push("first", in: database.app))
-            // It has locked the user's lane, and pushes only when the other one has begun.
+            // This transaction has locked the user's lane. It pushes only after the other one has begun.
             let late = try await database.during(
                 "SELECT FROM webhooks.lane WHERE hook_id = '\(hook)' FOR UPDATE", then: Self.push("second", in: database.app)
             ) {

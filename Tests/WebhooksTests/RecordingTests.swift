@@ -6,12 +6,13 @@ import Testing
 
 @testable import Webhooks
 
-/// What is recorded of changes, against PostgreSQL.
+/// The events recorded for changes, against PostgreSQL.
 @Suite("recording for webhooks")
 struct RecordingTests {
     private static let conversation = "22222222-0000-4000-8000-000000000000"
 
-    /// A conversation of ana, ben and cleo with ten messages of ana's and ben's, of which the fifth is gone.
+    /// Returns SQL that creates a conversation of ana, ben and cleo, with ten messages by ana and ben. The fifth is
+    /// deleted.
     private static func scene(in app: AppID) -> String {
         """
         DO $$ BEGIN
@@ -29,7 +30,7 @@ struct RecordingTests {
         """
     }
 
-    /// Receipts of cleo's, which read the messages 2 to 7, and then of ana's, to whom 9 and 1 were delivered.
+    /// Receipts by cleo, who read messages 2 to 7, and by ana, to whom 9 and 1 were delivered.
     private static let receipts = """
         (SELECT jsonb_agg(jsonb_build_object('user', r.user_id, 'ordinal', r.ordinal, 'status', r.status) ORDER BY r.n)
         FROM (
@@ -66,7 +67,7 @@ struct RecordingTests {
             let readings = [2, 3, 4, 6, 7].map { "message.read \($0)" }
             #expect(try await told(both) == readings + ["message.delivered 9", "message.delivered 1"])
             #expect(try await told(read) == readings)
-            // By positions: the conversation's creation is the first one.
+            // The ranges are positions; the conversation's creation has the first one.
             #expect(
                 try await told(runs) == ["Receipt.created 2-2", "Receipt.created 3-5", "Receipt.created 7-8", "Receipt.created 10-10"])
             #expect(try await told(none).isEmpty)
@@ -81,7 +82,7 @@ struct RecordingTests {
                     OR c.facts -> 'identities' -> 'ana' IS NULL AND c.facts -> 'identities' -> 'ben' ->> 'display_name' IS DISTINCT FROM 'BEN')
                 """)
             #expect(different == 0)
-            // One event is one row for all hooks.
+            // All hooks share one row per event.
             #expect(try await database.number("SELECT count(DISTINCT event_id) FROM webhooks.event") == 7 + 4)
             #expect(try await database.number("SELECT count(*) FROM webhooks.event") == 7 + 4)
             let lighter = try await database.number(

@@ -17,7 +17,7 @@ struct ScheduleTests {
         #expect(schedule.pause(after: 6) == .seconds(3600))
         #expect(schedule.pause(after: 5 + 72) == .seconds(3600))
         #expect(schedule.pause(after: 5 + 73) == nil)
-        // Also if there was no time for so many.
+        // The same pause applies if there was not enough time for all retries.
         #expect(schedule.pause(after: 20, failingFor: .seconds(3 * 86_400)) == .seconds(3600))
         #expect(schedule.pause(after: 20, failingFor: .seconds(3 * 86_400 + 1660 + 3601)) == nil)
     }
@@ -44,7 +44,7 @@ struct ScheduleTests {
         #expect(room.rest == 4)
         #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
         #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
-        // The hook is full; of two lanes that are left each of the other apps may have one.
+        // The hook is full. Of the two remaining places, each of the other apps may have one.
         #expect(room.limits(for: places, at: now).map { $0.lanes } == [1, 1])
         #expect({ room.begin(hooks[1], of: AppID(rawValue: hooks[1].rawValue), at: "a") }())
         #expect(!{ room.begin(hooks[1], of: AppID(rawValue: hooks[1].rawValue), at: "a") }())
@@ -52,7 +52,7 @@ struct ScheduleTests {
         #expect({ room.begin(hooks[2], of: AppID(rawValue: hooks[2].rawValue), at: "b") }())
         #expect(room.rest == 0)
         room.end(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a")
-        // It is for an app that has none.
+        // The free place is reserved for an app without deliveries.
         #expect(room.rest == 1)
         #expect(room.limits(for: places, at: now).isEmpty)
     }
@@ -88,7 +88,7 @@ struct ScheduleTests {
         for _ in 0..<10 { #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }()) }
         #expect(room.limits(for: places, at: now).map(\.id) == [hooks[1], hooks[3]])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [2, 7])
-        // One that fails and is slow has the room of one that fails.
+        // A hook that fails and is slow has the same limit as one that fails.
         for _ in 0..<DeliveryRoom.mostFailures { room.note(hasFailed: true, took: .seconds(2), hooks[0]) }
         for _ in 0..<9 { room.end(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 10, 10])
@@ -97,7 +97,7 @@ struct ScheduleTests {
         room.note(hasFailed: false, took: .seconds(2), hooks[1])
         room.forget(allBut: [])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [9, 10, 10, 10])
-        // Half of one is one.
+        // Half of one place is rounded up to one.
         var least = DeliveryRoom(perHook: 1, perHost: 1, total: 1, bytes: 1000, slowAfter: .seconds(1))
         least.note(hasFailed: false, took: .seconds(2), hooks[0])
         #expect(least.limits(for: places, at: now).map(\.id) == hooks)
@@ -186,7 +186,7 @@ struct ScheduleTests {
     func limited() async {
         let end = Wakeup()
         let late = await within(.milliseconds(1)) { () -> Int in
-            // It cannot be cancelled.
+            // This wait cannot be cancelled.
             await Task { await end.wait() }.value
             return 1
         }

@@ -14,7 +14,7 @@ import Testing
 
 @testable import Webhooks
 
-/// The client against real receivers.
+/// The HTTP client, against real receivers.
 @Suite("requests to receivers", .timeLimit(.minutes(2)))
 struct SenderTests {
     private static let app = AppID.random()

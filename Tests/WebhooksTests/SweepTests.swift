@@ -8,7 +8,7 @@ import Testing
 
 @testable import Webhooks
 
-/// What is removed, kept and sent again, against PostgreSQL.
+/// Removal, retention and redelivery of events, against PostgreSQL.
 @Suite("what webhooks keep")
 struct SweepTests {
     private static let week = 7 * 86_400
@@ -21,7 +21,7 @@ struct SweepTests {
         return counts
     }
 
-    /// Attempts that were made some days ago, the oldest first.
+    /// Records delivery attempts made the given numbers of days ago, the oldest first.
     private func attempt(_ hook: WebhookID, days: [Int], _ database: HookDatabase) async throws {
         for days in days {
             try await database.sql(
@@ -122,7 +122,7 @@ struct SweepTests {
             try await collect()
             #expect(try await count() == 2)
             try await database.execute("DELETE FROM webhooks.outbox; DELETE FROM webhooks.delivery")
-            // It may still be told of.
+            // Events of the last minute are kept, because they may still be delivered.
             try await database.store.sweepEvents(portion: 1, deadline: HookDatabase.soon)
             #expect(try await count() == 2)
             try await database.sql("UPDATE webhooks.event SET created_at = now() - interval '2 minutes'")
@@ -158,7 +158,7 @@ struct SweepTests {
         }
     }
 
-    // MARK: Sending again
+    // MARK: Redelivery
 
     private func redeliver(_ event: UUID, _ hook: WebhookID, _ database: HookDatabase) async throws -> String? {
         try await database.store.outcome(RedeliverEvent(app: database.app, id: hook, event: event, limit: 2), deadline: HookDatabase.soon)
@@ -173,7 +173,6 @@ struct SweepTests {
             let log = DeliveryLog(store: database.store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             let writing = Task { try await log.run() }
             defer { writing.cancel() }
-            /// Notes an attempt, and ends the lane.
             func tried(_ lane: ClaimedLane, isDelivered: Bool) async throws {
                 let before = try await database.number("SELECT count(*) FROM webhooks.delivery")
                 log.add(

@@ -7,10 +7,9 @@ import Testing
 
 @testable import Webhooks
 
-/// The server tokens that register hooks, against PostgreSQL.
+/// Server tokens that register hooks, against PostgreSQL.
 @Suite("tokens and webhooks")
 struct TokenTests {
-    /// A valid token of the app.
     private func token(_ database: HookDatabase) async throws -> UUID {
         let token = UUID()
         try await database.execute(
@@ -35,7 +34,7 @@ struct TokenTests {
     }
 
     /// Revokes a token as the operator does.
-    /// - Returns: whether there was one, and the hooks that ended; nil: neither.
+    /// - Returns: True or false as text, for whether the token existed, and the hooks that ended; nil: neither.
     private func revoke(_ token: UUID, endingHooks: Bool, _ database: HookDatabase) async throws -> String? {
         try await database.texts(
             "SELECT (name IS NOT NULL)::text || ' ' || array_to_string(ended, ' ') FROM webhooks.revoke_token('\(token)', \(endingHooks))"

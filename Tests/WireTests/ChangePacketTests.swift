@@ -10,7 +10,7 @@ struct ChangePacketTests {
     static let messageObject =
         #"{"type":"Message","id":"layer:///messages/\#(messageUUID)","url":"https://chat.example.org/messages/\#(messageUUID)"}"#
 
-    /// The packets `reader` is sent for a change with `content`.
+    /// Returns the packets that `reader` is sent for a change.
     private func packets(
         _ content: Change.Content, for reader: UserID = ben.userID, version: WireVersion = .v3, numbers: [UserID: UserNumbers] = [:],
         includesNumbers: Bool = true, by renderer: Renderer = renderer
@@ -49,7 +49,7 @@ struct ChangePacketTests {
             {"operation":"remove","property":"participants","id":"layer:///identities/ana"},
             {"operation":"set","property":"distinct","value":false}
             """
-        // Who is out keeps the counts they had.
+        // A removed user keeps the last counts, so no counts are sent.
         for reader in [ben, ana] { #expect(packets(content, for: reader.userID) == [conversationUpdate("[\(operations)]")]) }
         let again = Change.Content.participantsChanged(added: [], removed: [ana.userID], distinctCleared: false, conversation: nil)
         #expect(packets(again) == [conversationUpdate(#"[{"operation":"remove","property":"participants","id":"layer:///identities/ana"}]"#)])
@@ -61,7 +61,7 @@ struct ChangePacketTests {
         #expect(packets(content, for: cleo.userID).isEmpty)
         #expect(Variant(of: sampleChange(content), for: cleo.userID, version: .v3).needsView)
         #expect(!Variant(of: sampleChange(content), for: ben.userID, version: .v3).needsView)
-        // Unless they have been shown it: then it is told as to all others.
+        // A user who already knows the conversation gets the same packet as others.
         let change = sampleChange(content)
         let known = Variant(of: change, for: cleo.userID, version: .v3, knowsConversation: true)
         #expect(known == Variant(of: change, for: ben.userID, version: .v3) && !renderer.tails(for: change, variant: known).isEmpty)

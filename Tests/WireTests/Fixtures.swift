@@ -54,7 +54,7 @@ func sampleChange(_ content: Change.Content, numbers: [UserID: UserNumbers] = [:
         messageCount: 5, numbers: numbers, content: content)
 }
 
-/// Parses JSON of a test; records an issue and gives null for anything else.
+/// Parses a test's JSON. Records an issue and returns null if it is invalid.
 func json(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) -> JSONValue {
     do {
         return try JSONReader.parse(text)
@@ -64,14 +64,15 @@ func json(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) -> 
     }
 }
 
-/// What `body` writes, parsed; it must be JSON without white space between its tokens.
+/// Returns the parsed output of `body`, which must be JSON without white space between its tokens.
 func written(sourceLocation: SourceLocation = #_sourceLocation, _ body: (inout JSONWriter) -> Void) -> JSONValue {
     var writer = JSONWriter()
     body(&writer)
     return json(String(buffer: writer.buffer), sourceLocation: sourceLocation)
 }
 
-/// The whole packet as a socket of `reader` is sent it, parsed. Checks that the announced lengths are right, and that in pieces it is the same.
+/// Returns the complete parsed packet for a socket of `reader`. Checks the announced lengths, and that the packet
+/// written in pieces is equal.
 func packet(
     _ tail: PacketTail, counter: Int64 = 9, reader: UserID = ben.userID, unread: Int64 = 3, total: Int64 = 12,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -89,12 +90,12 @@ func packet(
     return json(String(buffer: buffer), sourceLocation: sourceLocation)
 }
 
-/// A change packet with `body` as it must be: equal to the last value, the order of members included.
+/// Returns the expected change packet with `body`. Comparison includes the order of members.
 func changePacket(_ body: String, counter: Int64 = 9, sourceLocation: SourceLocation = #_sourceLocation) -> JSONValue {
     json("{\"type\":\"change\",\"counter\":\(counter),\"timestamp\":\"2018-05-04T09:30:00.125Z\",\"body\":\(body)}", sourceLocation: sourceLocation)
 }
 
-/// The code and property of the failure that `body` throws; nil if it does not.
+/// Returns the code and property of the failure that `body` throws; nil if it throws none.
 func failure(_ body: () throws -> Void) -> (code: Failure.Code, property: String?)? {
     do {
         try body()

@@ -6,14 +6,14 @@ import Testing
 
 @testable import StrataWire
 
-/// No frame is larger than a client can be sure of; what is, is told in several packets.
+/// Frames must not exceed the limit that all clients accept. Larger objects are split into several packets.
 struct FrameBoundTests {
     private static let most = 16 << 10
     private let small = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org", frameBytes: FrameBoundTests.most)
-    /// Without a bound.
+    /// A renderer without a limit.
     private let large = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org", frameBytes: .max)
 
-    /// The packets parsed, each checked to be within the bound.
+    /// Returns the parsed packets. Checks each frame against the limit.
     private func packets(_ tails: [PacketTail], sourceLocation: SourceLocation = #_sourceLocation) -> [JSONValue] {
         tails.map { tail in
             let values = ReaderValues(reader: UserID(trusted: String(repeating: "\u{e9}", count: 64)), unread: .max, total: .max)
@@ -25,7 +25,7 @@ struct FrameBoundTests {
 
     private func operations(_ packets: some Sequence<JSONValue>) -> [JSONValue] { packets.flatMap { $0["body"]?["data"]?.arrayValue ?? [] } }
 
-    /// Text that takes more room on the wire than in memory.
+    /// Returns text that is longer on the wire than in memory, because it is escaped.
     private func text(_ count: Int) -> String { String(repeating: "\u{1}\"", count: count / 2) }
 
     private func leaves(_ count: Int, bytes: Int = 500) -> [MetadataLeaf] {
@@ -66,11 +66,11 @@ struct FrameBoundTests {
         }
         let set = operations(told.dropFirst()).map { ($0["property"]?.stringValue, $0["value"]?.stringValue) }
         #expect(set.map(\.0) == leaves(60).map { "metadata.\($0.path.dotted)" } && set.map(\.1) == leaves(60).map(\.value))
-        // What comes back to a user's devices belongs to their own log.
+        // A conversation that is shown again is an entry in the user's own log.
         let change = UserChange(
             appID: AppID(rawValue: uuid(partUUID)), user: ben.userID, position: Position(9), createdAt: created, content: .conversationShown(view))
         #expect(packets(small.tails(for: change, version: version)).allSatisfy { $0["body"]?["user_position"] == .integer(9) })
-        // The same holds when it is new, alike for all readers.
+        // A new conversation is split alike, for all readers.
         var conversation = view.conversation
         conversation.position = Position(1)
         let new = sampleChange(.conversationCreated(conversation))
@@ -93,7 +93,7 @@ struct FrameBoundTests {
         let further = operations(told.dropFirst()).filter { $0["property"] == .string("parts") }.compactMap { $0["value"] }
         #expect(!shown.isEmpty && shown.count < 40)
         #expect((shown + further).compactMap { $0["body"]?.stringValue } == parts(40).compactMap(\.body))
-        // A user who has left is told of no participants.
+        // A user who has left is sent no participants.
         var left = view
         left.isParticipant = false
         #expect(
@@ -167,7 +167,7 @@ struct FrameBoundTests {
             small.responses(to: "r", method: "Presence.sync", presences: users.map { ($0, Presence(status: .away, lastSeenAt: created)) }))
         let inAnswer = presences[0]["body"]?["data"]?["changes"]?.arrayValue ?? []
         #expect(!inAnswer.isEmpty && inAnswer.count + presences.count - 1 == 100)
-        // The usual answers are one packet.
+        // Ordinary answers are one packet.
         #expect(small.responses(to: "r", method: "Message.create", message: sampleMessage(), for: ben.userID, version: .v3).count == 1)
     }
 }

@@ -5,7 +5,7 @@ import StrataModel
 import StrataWire
 import Testing
 
-/// Whatever bytes arrive: an answer or a failure, never a crash. Every run has the same inputs.
+/// Arbitrary bytes must give an answer or a failure, never a crash. Every run has the same inputs.
 struct FuzzTests {
     static let seeds = [
         #"{"type":"request","body":{"method":"Message.create","request_id":"r4","object_id":"layer:///conversations/\#(conversationUUID)","data":{"parts":[{"mime_type":"text/plain","body":"h\u00e9 \ud83d\ude00"}],"id":"layer:///messages/\#(messageUUID)","notification":{"text":"x"}}}}"#,
@@ -35,7 +35,7 @@ struct FuzzTests {
         return (try? JSONReader.parse(writer.buffer)) == json
     }
 
-    /// Checking without building finds the same error at the same place.
+    /// Returns true if checking without building a value finds the same error at the same place.
     private func checksAlike(_ buffer: ByteBuffer) -> Bool {
         let outlined = Result { () throws(JSONError) in _ = try JSONReader.outline(buffer, keeping: Self.outline) }
         let skipped = Result { () throws(JSONError) in _ = try JSONReader.parsedBytes(of: buffer) }

@@ -17,7 +17,7 @@ struct JSONOutlineTests {
         for text in ["7", "\"x\"", "null"] { #expect(try outline(text) == json(text)) }
     }
 
-    /// Bytes of storage that a value refers to.
+    /// Returns the number of bytes of storage that a value refers to.
     private func storage(_ value: JSONValue) -> Int {
         switch value {
         case .null, .bool, .integer, .number: 0

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StrataWire
 
-/// Bodies of webhooks are texts that `JSON.stringify(JSON.parse(body))` leaves as they are.
+/// Bodies of webhooks must be invariant under `JSON.stringify(JSON.parse(body))`.
 struct JavaScriptTextTests {
     private func text(_ body: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
@@ -55,7 +55,7 @@ struct JavaScriptTextTests {
 
     // MARK: Events
 
-    /// Texts that are keys, ids and values of events.
+    /// Texts that are used as keys, ids and values of events.
     private static let texts = [
         "0", "1", "2", "10", "007", "-1", "1.5", "4294967294", "4294967295", "12345678901234567890", "ana", "Ana/é", "a\u{2028}b", "😀", "\"\\/",
         "__proto__", "constructor", "toJSON", "length", " 1", "\u{7f}\u{1f}",
@@ -110,18 +110,18 @@ struct JavaScriptTextTests {
         }
     }
 
-    /// Another writing of `JSON.stringify`, for values that are as simple as the tests' own.
+    /// A second implementation of `JSON.stringify`, for simple values.
     private static func stringified(_ value: JSONValue) -> String {
         switch value {
         case .null: return "null"
         case .bool(let bool): return "\(bool)"
         case .integer(let number) where number.magnitude <= 1 << 53: return "\(number)"
-        // The table of numbers above is about these.
+        // The table of numbers above tests these.
         case .integer, .number: return textOf(value)
         case .string(let text): return quoted(text)
         case .array(let elements): return "[\(elements.map(stringified).joined(separator: ","))]"
         case .object(let members):
-            // What V8 does with small indexes: an array of elements beside the list of properties.
+            // V8 keeps small indexes in an array of elements, beside the list of properties.
             var elements: [UInt32: JSONValue] = [:]
             var properties: [(String, JSONValue)] = []
             for member in members {
@@ -185,7 +185,6 @@ struct JavaScriptTextTests {
 }
 
 extension SeededGenerator {
-    /// A finite number of any magnitude.
     fileprivate mutating func double() -> Double {
         while true {
             let number = Double(bitPattern: next())

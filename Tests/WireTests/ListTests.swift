@@ -3,7 +3,7 @@ import StrataModel
 import StrataWire
 import Testing
 
-/// What is asked of lists beyond a page, and what is said of it.
+/// Query parameters of lists, and the rendering of loaded conversations.
 struct ListTests {
     private func failure(_ body: () throws -> Void) -> Failure? {
         do {
@@ -58,7 +58,7 @@ struct ListTests {
         }
         #expect(try from("team%2Fana", .client) == UserID(trusted: "team/ana"))
         #expect(failure { _ = try from("team/ana", .client) }?.detail == .property("from_id"))
-        // In all else a server on behalf of a user is a client.
+        // In all other respects, a server on behalf of a user is treated as a client.
         #expect(try CreateConversationBody(json(#"{"participants":[]}"#), from: .onBehalf).participants == [])
     }
 

@@ -10,7 +10,6 @@ struct ObjectTests {
     static let benJSON =
         #"{"id":"layer:///identities/ben.o","url":"https://chat.example.org/identities/ben.o","user_id":"ben.o","display_name":"Ben \"B\" Okoye","avatar_url":"https://cdn.example.org/b.png"}"#
 
-    /// The sample message for ben in version 3.0.
     static func messageJSON(
         unread: Bool = true, status: String = #""layer:///identities/ana":"read","layer:///identities/ben.o":"sent""#, notification: String = "",
         version: WireVersion = .v3

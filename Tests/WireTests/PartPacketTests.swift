@@ -69,7 +69,7 @@ import Testing
             removed?[0] == json(#"{"operation":"remove","property":"parts","id":"layer:///messages/\#(messageUUID)/parts/\#(conversationUUID)"}"#))
         let replaced = packets([.allReplaced], .v3).first?["body"]?["data"]?[0]
         #expect(replaced?["operation"] == .string("set") && replaced?["value"]?.arrayValue?.count == 2)
-        // Gone since: its removal is further on in the log.
+        // The part has been removed since. Its removal is later in the log.
         #expect(packets([.added(uuid(conversationUUID))], .v3).isEmpty)
         let gone = sampleChange(.partsChanged(id: messageID, ordinal: 1, [.allReplaced], nil))
         #expect(renderer.tails(for: gone, variant: Variant(of: gone, for: ben.userID, version: .v3)).isEmpty)

@@ -104,7 +104,7 @@ struct SendMessageTests {
     @Test("inline bodies are held to their limits, exactly")
     func inlineLimits() throws {
         #expect(try parse(part(#""mime_type":"x","body":"\#(Self.longest)""#)).parts[1].size == 4096)
-        // A character outside of the basic plane counts twice.
+        // A character outside of the basic multilingual plane counts twice.
         let faces = String(repeating: "😀", count: 1024)
         #expect(try parse(part(#""mime_type":"x","body":"\#(faces)""#)).parts[1].size == 4096)
         #expect(failure { _ = try parse(part(#""mime_type":"x","body":"\#(faces)x""#)) }?.property == "parts.1.body")

@@ -3,7 +3,7 @@ import StrataModel
 import StrataWire
 import Testing
 
-/// What apps' own servers are shown, in each version.
+/// Objects rendered for apps' own servers, in each version.
 struct ServerObjectTests {
     private static let base = "https://chat.example.org/apps/\(partUUID)"
     private let conversationURL = "\(base)/conversations/\(conversationUUID)"

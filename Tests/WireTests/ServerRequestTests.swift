@@ -3,7 +3,7 @@ import StrataModel
 import StrataWire
 import Testing
 
-/// What apps' own servers ask, in each version.
+/// Requests of apps' own servers, in each version.
 struct ServerRequestTests {
     private static let parts = #""parts":[{"mime_type":"text/plain","body":"hi"}]"#
 

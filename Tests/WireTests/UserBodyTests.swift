@@ -4,7 +4,7 @@ import Testing
 
 @testable import StrataWire
 
-/// What an app's own server sends about its users.
+/// Request bodies with which an app's own server manages its users.
 @Suite struct UserBodyTests {
     private let ana = UserID(trusted: "ana")
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Puts the changes of one transaction in order: creates before updates before deletes, and conversations before their messages.
+/// Sorts the changes of one transaction: creates before updates before deletes, and conversations before their
+/// messages.
 struct ChangeCollector {
     private var creates: [ObjectChange] = []
     private var updates: [ObjectChange] = []
     private var deletes: [ObjectChange] = []
 
-    /// The changes of one object, given as it was shown before and as it is shown now; nil: not shown.
+    /// Adds the changes of one object, given its state before and after the transaction. nil: the object is not visible
+    /// to the app.
     mutating func addChange<Value>(
         before: Value?, after: Value?, wrap: (Value) -> ObjectChange.Object, differences: (Value, Value) -> [PropertyChange],
         markDeleted: (inout Value) -> Void
@@ -22,10 +24,9 @@ struct ChangeCollector {
         }
     }
 
-    /// All changes, in order.
     var batch: [ObjectChange] { Self.sorted(creates) + Self.sorted(updates) + Self.sorted(deletes) }
 
-    /// Identities come before conversations, conversations before messages, and messages before announcements; otherwise the order is kept.
+    /// Sorts by object type: identities, conversations, messages, announcements. Changes of one type keep their order.
     private static func sorted(_ changes: [ObjectChange]) -> [ObjectChange] {
         let ranked = changes.enumerated().map { (rank: rank(of: $1.object), place: $0, change: $1) }
         return ranked.sorted { ($0.rank, $0.place) < ($1.rank, $1.place) }.map(\.change)

@@ -16,10 +16,11 @@ public import StrataModel
 /// }
 /// ```
 ///
-/// Changes come in batches, after the store has them: creates before updates before deletes, conversations before their messages. An object that was created
-/// and deleted in one batch is not in the batch. If it was created and updated, only the creation is.
+/// Changes come in batches, after the store has them: creates before updates before deletes, conversations before their
+/// messages. An object that was created and deleted in one batch is not in the batch. If it was created and updated,
+/// only the creation is.
 public struct ObjectChange: Sendable, Hashable {
-    /// The object as it is after the change. After a deletion it is the object as it was before, with `isDeleted` set.
+    /// The object with its state after the change. After a deletion: the last state, with `isDeleted` set.
     public enum Object: Sendable, Hashable {
         case conversation(Conversation)
         case message(Message)
@@ -27,17 +28,17 @@ public struct ObjectChange: Sendable, Hashable {
         case identity(Identity)
     }
 
-    /// What has happened to it.
+    /// The kind of the change.
     public enum Kind: Sendable, Hashable {
         case create
-        /// One property has another value. There is one change for each such property.
+        /// A property has a new value. Each changed property has its own change.
         case update(PropertyChange)
         case delete
     }
 
-    /// The object.
+    /// The object that changed.
     public let object: Object
-    /// What has happened to it.
+    /// The kind of the change.
     public let kind: Kind
 
     init(_ object: Object, _ kind: Kind) {
@@ -46,16 +47,16 @@ public struct ObjectChange: Sendable, Hashable {
     }
 }
 
-/// A property that has another value now.
+/// A property whose value changed.
 public struct PropertyChange: Sendable, Hashable {
-    /// The name that LayerKit used, for example `hasUnreadMessages` or `totalNumberOfMessages`.
+    /// The property's name in LayerKit, for example `hasUnreadMessages` or `totalNumberOfMessages`.
     public let name: String
-    /// The value before; nil: the property had none.
+    /// The value before the change; nil if the property had none.
     public let before: Value?
-    /// The value now; nil: the property has none.
+    /// The value after the change; nil if the property has none.
     public let after: Value?
 
-    /// The value of any property.
+    /// A property value of any type.
     public enum Value: Sendable, Hashable {
         case bool(Bool)
         case int(Int64)

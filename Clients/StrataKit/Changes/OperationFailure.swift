@@ -2,17 +2,17 @@
 public import Foundation
 public import StrataModel
 
-/// A change of the app that the server refused later. Its effects on this device were reverted, except that a refused message stays, marked with
-/// ``Message/failure``.
+/// A change by the app that the server refused after the call had returned. The client reverts its effects on this
+/// device. Exception: a refused message stays, marked with ``Message/failure``.
 public struct OperationFailure: Sendable, Hashable {
-    /// The name of the change, for example `sendMessage` or `setMetadata`.
+    /// The operation's name, for example `sendMessage` or `setMetadata`.
     public let operation: String
-    /// The id of the change.
+    /// The id of the operation.
     public let id: UUID
-    /// The conversation that it changed; nil: none.
+    /// The conversation that the operation changed; nil if there is none.
     public let conversation: ConversationID?
-    /// The messages that it sent or changed.
+    /// The messages that the operation sent or changed.
     public let messages: [MessageID]
-    /// The reason.
+    /// The reason for the refusal.
     public let error: StrataError
 }

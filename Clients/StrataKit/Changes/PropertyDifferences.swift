@@ -2,7 +2,7 @@
 import Foundation
 import StrataModel
 
-/// Finds the properties in which two states of one object differ.
+/// Compares two states of one object property by property.
 struct PropertyDifferences {
     private(set) var changes: [PropertyChange] = []
 
@@ -13,7 +13,6 @@ struct PropertyDifferences {
         changes.append(PropertyChange(name: name, before: before.map(wrap), after: after.map(wrap)))
     }
 
-    /// The differences of two states of a conversation.
     static func between(_ old: Conversation, _ new: Conversation) -> [PropertyChange] {
         var found = PropertyDifferences()
         found.compare("identifier", from: old.id, to: new.id) { .conversation($0) }
@@ -29,7 +28,6 @@ struct PropertyDifferences {
         return found.changes
     }
 
-    /// The differences of two states of a message.
     static func between(_ old: Message, _ new: Message) -> [PropertyChange] {
         var found = PropertyDifferences()
         found.compare("conversation", from: old.conversationID, to: new.conversationID) { .conversation($0) }
@@ -44,7 +42,6 @@ struct PropertyDifferences {
         return found.changes
     }
 
-    /// The differences of two states of an announcement.
     static func between(_ old: Announcement, _ new: Announcement) -> [PropertyChange] {
         var found = PropertyDifferences()
         found.compare("isUnread", from: old.isUnread, to: new.isUnread) { .bool($0) }
@@ -52,7 +49,6 @@ struct PropertyDifferences {
         return found.changes
     }
 
-    /// The differences of two states of an identity.
     static func between(_ old: Identity, _ new: Identity) -> [PropertyChange] {
         var found = PropertyDifferences()
         found.compare("displayName", from: old.displayName, to: new.displayName) { .text($0) }

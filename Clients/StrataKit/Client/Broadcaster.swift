@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// Gives each subscriber every value, in order, and keeps the values that a slow subscriber has not read yet.
+/// A multicast stream. Every subscriber receives each value, in order. Values that a slow subscriber has not read yet
+/// are buffered without a limit.
 final class Broadcaster<Value: Sendable>: Sendable {
     private struct State {
         var nextID = 0
@@ -11,7 +12,8 @@ final class Broadcaster<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// A subscription to all values from now on. It ends with the client, or when its task does.
+    /// Returns a stream of all values sent after this call. The stream ends when the broadcaster finishes or the
+    /// subscribing task ends.
     func subscribe() -> AsyncStream<Value> {
         let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
         let id = state.withLock { state -> Int? in
@@ -28,7 +30,6 @@ final class Broadcaster<Value: Sendable>: Sendable {
         return stream
     }
 
-    /// The number of subscriptions.
     var count: Int { state.withLock { $0.subscribers.count } }
 
     func send(_ value: Value) {
@@ -36,7 +37,6 @@ final class Broadcaster<Value: Sendable>: Sendable {
         for subscriber in subscribers { subscriber.yield(value) }
     }
 
-    /// Ends all subscriptions.
     func finish() {
         let subscribers = state.withLock { state in
             defer { state.subscribers = [:] }

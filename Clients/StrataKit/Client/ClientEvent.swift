@@ -3,28 +3,33 @@ public import StrataModel
 
 /// An event that concerns the client as a whole.
 public enum ClientEvent: Sendable {
-    /// The connection has changed.
+    /// The state of the connection changed.
     case connection(ConnectionEvent)
-    /// The user has signed in.
+    /// The user signed in.
     case authenticated(UserID)
-    /// The user has signed out, and their data were removed from this device.
+    /// The user signed out, and their data were removed from this device.
     case deauthenticated(UserID)
-    /// The client begins to fetch what it missed. The progress counts conversations. Its total is 0 while the server reports what has changed.
+    /// The client started to fetch changes that it missed. The progress counts conversations. Its total is 0 until the
+    /// server has reported which conversations changed.
     case synchronizationBegan(TransferProgress)
-    /// The client has fetched everything. This comes also if nothing had changed.
+    /// The client has fetched all missed changes. This event is also sent if nothing changed.
     case synchronizationFinished
-    /// Older messages of a conversation are being fetched. The progress counts messages; see ``Conversation/synchronizeMoreMessages(atLeast:)``.
+    /// A fetch of older messages of a conversation started. The progress counts messages; see
+    /// ``Conversation/synchronizeMoreMessages(atLeast:)``.
     case conversationSyncBegan(ConversationID, TransferProgress)
-    /// The messages were fetched, or the fetch was cancelled or is no longer possible.
+    /// A fetch of older messages ended: it completed, was cancelled or became impossible.
     case conversationSyncFinished(ConversationID)
-    /// Content is being uploaded or downloaded, or waits for its turn.
+    /// A transfer of content started or entered the transfer queue.
     case contentTransferBegan(PartTransfer)
-    /// A transfer of content is over. Without success there is an error: ``StrataError/Code/transferCancelled`` if it was cancelled.
+    /// A transfer of content ended. The error is nil on success, and ``StrataError/Code/transferCancelled`` if the
+    /// transfer was cancelled.
     case contentTransferEnded(PartTransfer, StrataError?)
-    /// The server has refused a change of the app.
+    /// The server refused a change by the app.
     case operationFailed(OperationFailure)
-    /// A distinct conversation that was created here existed already. It has the new id now; the id that the app knows still finds it.
+    /// A distinct conversation created on this device already existed on the server. It now has the server's id;
+    /// lookups by the old id still find it.
     case conversationMerged(from: ConversationID, into: ConversationID)
-    /// The local store could not be written, for example because the disk is full. The client continues when it can be written again.
+    /// The local store could not be written, for example because the disk is full. The client continues as soon as
+    /// writes succeed again.
     case storeFailed(StrataError)
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// The protection that an Apple platform gives to the folder of an app's stores. Other platforms have no such attributes of files.
+/// File protection for the folder of an app's stores on Apple platforms. It does nothing on other platforms, which have
+/// no such file attributes.
 enum DeviceProtection {
-    /// Keeps the folder out of backups, and unreadable until the device is first unlocked.
+    /// Excludes the folder from backups, and makes it unreadable until the device is first unlocked after a restart.
     static func apply(to folder: URL) throws {
         #if canImport(Darwin)
         var values = URLResourceValues()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Checks metadata that the app wants to set, before anything is changed.
+/// Validates metadata from the app before anything is written.
 enum MetadataInput {
+    /// Returns the path, if it is valid and can be set.
     /// - Throws: ``StrataError/Code/invalidKey``.
     static func path(_ text: String) throws -> MetadataPath {
         do throws(Failure) {
@@ -14,11 +15,11 @@ enum MetadataInput {
         }
     }
 
-    /// Each text by its key path from the root.
+    /// Returns each text by its key path from the root.
     static func values(of metadata: Metadata, below path: MetadataPath = .root) throws -> [String: String] {
         var found: [String: String] = [:]
         for (key, value) in metadata.values {
-            // A dot in a key would be read as the separator of a path.
+            // A dot in a key would be read as a path separator.
             guard !key.contains(".") else { throw StrataError(.invalidKey, "The key \(key) has a dot.") }
             let keyPath = try Self.path(path.appending(key).dotted)
             switch value {

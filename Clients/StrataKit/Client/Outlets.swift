@@ -4,7 +4,7 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// The streams through which a client informs the app, and the connection of a user's engine to them.
+/// The client's event streams. It also creates sync engines that publish to these streams.
 struct Outlets: Sendable {
     let server: ProtocolClient
     let options: StrataClient.Options
@@ -16,7 +16,7 @@ struct Outlets: Sendable {
     let reference = WeakReference<StrataClient>()
 
     /// Opens the store of a session.
-    /// - Returns: nil for a session without a user.
+    /// - Returns: the engine; nil for a session without a user.
     /// - Throws: ``StrataError/Code/newerStore``, ``StrataError/Code/devicePersistenceFailure``.
     func makeEngine(of session: SessionFile.Stored) throws -> SyncEngine? {
         guard let user = session.userID else { return nil }
@@ -46,7 +46,6 @@ struct Outlets: Sendable {
         }
     }
 
-    /// Ends all streams.
     func finish() {
         changes.finish()
         events.finish()

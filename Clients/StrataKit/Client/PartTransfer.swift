@@ -8,9 +8,10 @@ public struct PartTransfer: Sendable, Hashable {
         case download
     }
 
-    /// Whether the content is uploaded or downloaded.
+    /// The direction of the transfer.
     public let direction: Direction
-    /// The part, as it is when the event is published. Several parts may have the same content: an event comes for each.
+    /// The part, with its state at the time of the event. If several parts share the content, each of them has its own
+    /// event.
     public let part: MessagePart
     /// The progress of the transfer.
     public let progress: TransferProgress

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
 
-/// Runs an actor on a queue of its own, because it waits for the disk: on the shared threads of Swift's concurrency that would hold up all other tasks.
+/// A serial executor with its own dispatch queue. Actors that wait for the disk run on it, because blocking Swift's
+/// shared thread pool would delay all other tasks.
 final class QueueExecutor: SerialExecutor {
     private let queue: DispatchQueue
 

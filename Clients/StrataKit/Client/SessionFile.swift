@@ -2,29 +2,26 @@
 import Foundation
 import StrataModel
 
-/// The sessions of one app on this device, in a file beside their stores. Their tokens are in a ``TokenStore``. A change that cannot be written changes
-/// nothing.
+/// The list of an app's sessions on this device, in a file beside their stores. Tokens are in a ``TokenStore``. If the
+/// file cannot be written, a change has no effect.
 struct SessionFile {
     struct Stored: Codable, Hashable {
-        /// The app's name for the session.
+        /// The name that the app chose for the session.
         var identifier: String
-        /// Nil until a user has signed in.
+        /// The user; nil until one has signed in.
         var userID: UserID?
-        /// Nil after a challenge: the user must sign in again. Not in the file.
+        /// The session token; nil after a challenge, when the user must sign in again. Not part of the file.
         var token: String?
-        /// The name of the store's file.
         var store = "\(UUID().uuidString.lowercased()).sqlite"
 
         private enum CodingKeys: CodingKey { case identifier, userID, store }
     }
 
     private struct Content: Codable {
-        /// The version of the file's format.
         var format: Int? = Content.newestFormat
-        /// The identifier of the current session.
         var current: String?
         var sessions: [Stored] = []
-        /// The stores of sessions that have ended. An entry is a tombstone: it stays until the data are removed.
+        /// Tombstones: the stores of ended sessions. An entry is removed after its data.
         var ended: [String]?
 
         static let newestFormat = 1
@@ -35,9 +32,9 @@ struct SessionFile {
     private let tokens: any TokenStore
     private var content: Content
 
-    /// Reads the file. A missing file has no sessions.
-    /// - Throws: ``StrataError/Code/newerStore``; ``StrataError/Code/devicePersistenceFailure`` if something cannot be read, for example because the device
-    ///   is locked. Nothing has changed then.
+    /// Reads the file. A missing file counts as empty.
+    /// - Throws: ``StrataError/Code/newerStore``; ``StrataError/Code/devicePersistenceFailure`` if the file or a token
+    ///   cannot be read, for example because the device is locked. Nothing is changed in that case.
     init(folder: URL, tokens: (any TokenStore)? = nil) throws {
         self.folder = folder
         self.tokens = tokens ?? Self.systemTokens(in: folder)
@@ -61,14 +58,15 @@ struct SessionFile {
         }
     }
 
-    /// The sessions, in the order in which they were created.
+    /// The sessions, in creation order.
     var all: [Stored] { content.sessions }
     var current: Stored? { content.current.flatMap { session($0) } }
     func session(_ identifier: String) -> Stored? { content.sessions.first { $0.identifier == identifier } }
     func session(of user: UserID) -> Stored? { content.sessions.first { $0.userID == user } }
 
-    /// A session in which no user has signed in.
-    /// - Throws: ``StrataError/Code/duplicateSession``, ``StrataError/Code/invalidArgument`` for an empty identifier, an error of the file system.
+    /// Adds a session without a user.
+    /// - Throws: ``StrataError/Code/duplicateSession``; ``StrataError/Code/invalidArgument`` for an empty identifier;
+    ///   file system errors.
     mutating func addSession(_ identifier: String) throws -> Stored {
         guard !identifier.isEmpty else { throw StrataError(.invalidArgument, "identifier: must not be empty.") }
         guard session(identifier) == nil else { throw StrataError(.duplicateSession, "There is a session \(identifier) already.") }
@@ -77,9 +75,10 @@ struct SessionFile {
         return session
     }
 
-    /// The session for a user who has signed in with this token: the current one; if there is none, the user's own, or a new one.
-    /// - Throws: ``StrataError/Code/alreadyAuthenticated`` if the current session is another user's, ``StrataError/Code/duplicateSession`` if the user has
-    ///   another session than the current one.
+    /// Returns the session for a user who has signed in, without saving it. In this order of preference: the current
+    /// session, the user's own session, a new session.
+    /// - Throws: ``StrataError/Code/alreadyAuthenticated`` if another user is signed in to the current session;
+    ///   ``StrataError/Code/duplicateSession`` if the user has a session that is not the current one.
     func signedIn(_ user: UserID, token: String) throws -> Stored {
         if let other = current?.userID, other != user { throw StrataError(.alreadyAuthenticated, "\(other) is signed in.", userID: other) }
         let own = session(of: user)
@@ -92,10 +91,11 @@ struct SessionFile {
         return session
     }
 
-    /// Adds a session or replaces the one with its identifier.
+    /// Adds a session, or replaces the session with the same identifier.
     mutating func saveSession(_ session: Stored, isCurrent: Bool = false) throws {
         let before = content
-        // Without its token a session is challenged. A token without its session would stay forever.
+        // The session is written before its token. A session without a token is only challenged; a token without a
+        // session would never be removed.
         try change { content in
             if let place = content.sessions.firstIndex(where: { $0.identifier == session.identifier }) {
                 content.sessions[place] = session
@@ -112,7 +112,8 @@ struct SessionFile {
         }
     }
 
-    /// The server no longer accepts a token. The store stays. Does nothing if the user has another token by now.
+    /// Removes a session token that the server no longer accepts, and keeps the store. Does nothing if the user has a
+    /// newer token.
     mutating func challenge(_ user: UserID, token: String) throws {
         guard var session = session(of: user), session.token == token else { return }
         session.token = nil
@@ -121,7 +122,7 @@ struct SessionFile {
 
     mutating func select(_ identifier: String) throws { try change { $0.current = identifier } }
 
-    /// Ends a session. Its data are still to be removed by ``removeData(of:)``.
+    /// Ends a session. The caller must remove its data with ``removeData(of:)``.
     mutating func removeSession(_ identifier: String) throws {
         try change { content in
             content.ended = (content.ended ?? []) + content.sessions.filter { $0.identifier == identifier }.map(\.store)
@@ -132,7 +133,7 @@ struct SessionFile {
 
     // MARK: Data of ended sessions
 
-    /// Removes the store, the content and the token of a session that has ended. It may have been done in part before.
+    /// Removes the store, the content and the token of an ended session. Can be repeated after a partial removal.
     mutating func removeData(of store: String) throws {
         guard content.ended?.contains(store) == true else { return }
         try tokens.setToken(nil, of: store)
@@ -144,8 +145,8 @@ struct SessionFile {
         }
     }
 
-    /// Finishes what earlier processes began: removes the data of sessions that have ended, and stores that belong to no session. Data that cannot be removed
-    /// now are left to the next start.
+    /// Completes removals that earlier processes began: removes the data of ended sessions, and stores that belong to
+    /// no session. If a removal fails, the next start retries it.
     mutating func removeLeftovers() {
         for store in content.ended ?? [] { try? removeData(of: store) }
         let known = Set(content.sessions.map(\.store) + (content.ended ?? []))
@@ -155,7 +156,7 @@ struct SessionFile {
         }
     }
 
-    /// The store to which a file or folder belongs; nil if the library did not make it.
+    /// Returns the name of the store to which a file or folder belongs; nil if StrataKit did not create the file.
     private static func store(ofFile name: String) -> String? {
         guard let end = name.range(of: ".sqlite"), UUID(text: name[..<end.lowerBound].utf8) != nil else { return nil }
         return String(name[..<end.upperBound])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// The client that a snapshot came from, so that it can offer calls such as `conversation.send(…)`. It is not part of the snapshot's value: two snapshots
-/// with equal properties are equal.
+/// The client that a snapshot came from. It makes calls such as `conversation.send(…)` possible. It does not take part
+/// in comparisons: two snapshots with equal properties are equal.
 struct SnapshotOwner: Sendable, Hashable {
     private let link: SessionLink?
 
@@ -11,8 +11,8 @@ struct SnapshotOwner: Sendable, Hashable {
     static func == (a: SnapshotOwner, b: SnapshotOwner) -> Bool { true }
     func hash(into hasher: inout Hasher) {}
 
-    /// The client.
-    /// - Throws: ``StrataError/Code/notAuthenticated`` if it is gone, or works for another session now.
+    /// Returns the client.
+    /// - Throws: ``StrataError/Code/notAuthenticated`` if the client was released or switched to another session.
     func get() throws -> StrataClient {
         guard let client = link?.client else {
             throw StrataError(.notAuthenticated, "The session that this object came from is not the current one any more.")
@@ -21,7 +21,7 @@ struct SnapshotOwner: Sendable, Hashable {
     }
 }
 
-/// A weak reference to an object. The object sets it when it has been initialized.
+/// A weak reference to an object. The object sets it at the end of its initializer.
 final class WeakReference<Object: AnyObject & Sendable>: Sendable {
     private struct Weak: Sendable { weak var object: Object? }
 

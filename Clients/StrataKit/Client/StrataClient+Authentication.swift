@@ -4,7 +4,7 @@ import ProtocolClient
 import StrataModel
 
 extension StrataClient {
-    /// The signed-in user; nil if there is none. A user who must sign in again is still the signed-in user.
+    /// The signed-in user; nil if no user is signed in. A user whose session was challenged still counts as signed in.
     public var authenticatedUser: Identity? {
         get async {
             guard let engine else { return nil }
@@ -12,20 +12,27 @@ extension StrataClient {
         }
     }
 
-    /// Requests a nonce from the server. The app's own backend puts it into an identity token.
+    /// Requests a nonce from the server. The app's own backend puts the nonce into an identity token.
     /// - Throws: ``StrataError/Code/networkRequestFailed``.
     public func requestAuthenticationNonce() async throws -> String {
         do { return try await server.nonce() } catch { throw StrataError.network("\(error)", underlying: error) }
     }
 
-    /// Signs a user in, in the current session. If there is none, the user's own session becomes the current one, and if they have none, a new one.
+    /// Signs a user in.
     ///
-    /// While a user is signed in, a token for the same user renews the session: a connection that was made before is made again. Of several calls at once the
-    /// last one counts, and the others are cancelled.
+    /// The user joins the current session. If there is none, the user's own session becomes the current one; a user
+    /// without a session gets a new one.
+    ///
+    /// If the user is already signed in, the call renews the session, and the client reconnects if it was connected. If
+    /// several calls overlap, the last one wins and the others throw `CancellationError`.
     /// - Returns: the user's identity.
-    /// - Throws: ``StrataError/Code/invalidToken``, ``StrataError/Code/alreadyAuthenticated`` if the current session is another user's,
-    ///   ``StrataError/Code/duplicateSession`` if the user has another session than the current one, ``StrataError/Code/networkRequestFailed``,
-    ///   ``StrataError/Code/devicePersistenceFailure``, `CancellationError` if a later call, signing out or another session has taken its place.
+    /// - Throws:
+    ///   - ``StrataError/Code/invalidToken``
+    ///   - ``StrataError/Code/alreadyAuthenticated`` if another user is signed in to the current session
+    ///   - ``StrataError/Code/duplicateSession`` if the user has a session that is not the current one
+    ///   - ``StrataError/Code/networkRequestFailed``
+    ///   - ``StrataError/Code/devicePersistenceFailure``
+    ///   - `CancellationError` if a later call, a sign-out or a switch of sessions superseded this call
     @discardableResult
     public func authenticate(identityToken: String) async throws -> Identity {
         attempt += 1
@@ -38,14 +45,14 @@ extension StrataClient {
             guard mine == attempt else { throw CancellationError() }
             try await enter(identity, token: token)
         } catch {
-            // The session that the server has made is of no use.
+            // End the session that the server created for this call, because nothing refers to it.
             await signOut(token)
             throw error
         }
         return StoreReader.identity(identity)
     }
 
-    /// The user has signed in.
+    /// Saves the signed-in session and starts its engine.
     private func enter(_ identity: IdentityRecord, token: String) async throws {
         try checkOpen()
         let session = try sessionFile.signedIn(identity.userID, token: token)
@@ -55,14 +62,14 @@ extension StrataClient {
         let isRenewal = self.engine != nil
         self.engine = engine
         if isRenewal { await engine?.resume(token: token) }
-        // Otherwise the identity comes with the synchronization.
+        // If this write fails, the next synchronization delivers the identity.
         _ = try? await engine?.change { try $0.storeFullIdentity(identity, isFollowed: true) }
         outlets.events.send(.authenticated(identity.userID))
         startEngine()
         if let old { await signOut(old) }
     }
 
-    /// Reports to the server that a session has ended, if the server can be reached.
+    /// Ends a session on the server. Errors are ignored, and the call gives up after 2 s.
     private func signOut(_ token: String) async { _ = try? await server.signOut(token: token, deadline: .now + .seconds(2)) }
 
     private func signIn(_ identityToken: String) async throws -> JSONValue {
@@ -82,8 +89,11 @@ extension StrataClient {
         }
     }
 
-    /// Signs the user out: the current session ends, its data are removed from this device, and what was not sent is lost. Calls that wait for objects or
-    /// content of the session throw. Works without a connection too; the server is told if it can be reached. Nothing happens if no user is signed in.
+    /// Signs the user out. The current session ends, its data are removed from this device, and unsent changes are
+    /// lost.
+    ///
+    /// Pending calls that wait for objects or content of the session throw. The call also works without a connection;
+    /// it informs the server if it can be reached. It does nothing if no user is signed in.
     /// - Throws: ``StrataError/Code/devicePersistenceFailure``.
     public func deauthenticate() async throws {
         attempt += 1
@@ -91,12 +101,13 @@ extension StrataClient {
         try await endSession(session)
     }
 
-    /// Removes a session with all that belongs to it. If the process ends midway, the next client of the app removes the rest.
+    /// Removes a session and all its data. If the process ends midway, the next client of the app completes the
+    /// removal.
     func endSession(_ session: SessionFile.Stored) async throws {
         let isCurrent = sessionFile.current?.identifier == session.identifier
         try persisting { try sessionFile.removeSession(session.identifier) }
         if isCurrent { await stopEngine(releaseEngine()) }
-        // Once this client is closed, another one may have the folder, and removes the data.
+        // After `close()`, another client may own the folder. That client then removes the data.
         let removal = Result { if !isClosed { try persisting { try sessionFile.removeData(of: session.store) } } }
         if let token = session.token { await signOut(token) }
         if isCurrent, let user = session.userID { outlets.events.send(.deauthenticated(user)) }
@@ -121,10 +132,11 @@ extension StrataClient {
         }
     }
 
-    /// A closed client does not touch sessions and stores, because another client may use them.
+    /// Throws if the client is closed. A closed client must not touch sessions and stores, because another client may
+    /// use them.
     func checkOpen() throws { if isClosed { throw StrataError(.notAuthenticated, "The client was closed.") } }
 
-    /// The engine of the signed-in user.
+    /// Returns the engine of the signed-in user.
     /// - Throws: ``StrataError/Code/notAuthenticated``.
     func signedIn() throws -> SyncEngine {
         guard let engine else { throw StrataError(.notAuthenticated, "No user is signed in.") }

@@ -2,20 +2,26 @@
 public import StrataModel
 
 extension StrataClient {
-    /// Creates a conversation with these users; the signed-in user is always in it. It stays on this device, and is not found by queries, until its first
-    /// message is sent.
-    /// - Throws: ``StrataError/Code/distinctConversationExists`` with ``StrataError/existing`` if these participants have a distinct conversation on this
-    ///   device, ``StrataError/Code/participantsContainBlockedUser`` if the only other one is blocked,
-    ///   ``StrataError/Code/distinctDeletedConversationExists`` if they had one whose deletion the server has not confirmed,
-    ///   ``StrataError/Code/tooManyParticipants``, ``StrataError/Code/invalidKey`` or ``StrataError/Code/invalidValue`` for the metadata,
-    ///   ``StrataError/Code/invalidArgument`` without any other participant, ``StrataError/Code/notAuthenticated``.
+    /// Creates a conversation with these users and the signed-in user. Until its first message is sent, the
+    /// conversation exists on this device only, and queries do not find it.
+    /// - Throws:
+    ///   - ``StrataError/Code/distinctConversationExists``, with ``StrataError/existing``, if these participants have a
+    ///     distinct conversation on this device
+    ///   - ``StrataError/Code/participantsContainBlockedUser`` if the only other participant is blocked
+    ///   - ``StrataError/Code/distinctDeletedConversationExists`` if these participants had a distinct conversation
+    ///     whose deletion the server has not confirmed
+    ///   - ``StrataError/Code/tooManyParticipants``
+    ///   - ``StrataError/Code/invalidKey`` or ``StrataError/Code/invalidValue`` for the metadata
+    ///   - ``StrataError/Code/invalidArgument`` if there is no other participant
+    ///   - ``StrataError/Code/notAuthenticated``
     public func newConversation(with participants: Set<UserID>, options: Conversation.Options = .init()) async throws -> Conversation {
         try await makeConversation(with: participants, options: options) { store, new in try store.newConversation(new) }
     }
 
-    /// The same, but returns the distinct conversation of these participants, if it is on this device. If that is being deleted, this creates a new one.
-    /// - Throws: as ``newConversation(with:options:)``, apart from ``StrataError/Code/distinctConversationExists`` and
-    ///   ``StrataError/Code/distinctDeletedConversationExists``.
+    /// Returns the distinct conversation of these participants, if it is on this device; otherwise creates a
+    /// conversation. A conversation whose deletion is pending counts as absent.
+    /// - Throws: the errors of ``newConversation(with:options:)``, except
+    ///   ``StrataError/Code/distinctConversationExists`` and ``StrataError/Code/distinctDeletedConversationExists``.
     public func findOrCreate(with participants: Set<UserID>, options: Conversation.Options = .init()) async throws -> Conversation {
         try await makeConversation(with: participants, options: options) { store, new in
             let known = new.isDistinct ? try store.distinctConversation(of: new.participants)?.id : nil
@@ -49,19 +55,21 @@ extension StrataClient {
             readReceipts: options.readReceipts, metadata: try MetadataInput.values(of: options.metadata))
     }
 
-    /// The conversation as it is on this device now, found by its present id or one that it had before; nil if it is not here, or has not been sent.
+    /// Returns the current state of a conversation on this device, found by its current or a previous id. Returns nil
+    /// if it is not on this device or has not been sent yet.
     public func conversation(_ id: ConversationID) async throws -> Conversation? {
         try await signedIn().read { try $0.conversation(id) }
     }
 
-    /// Changes a conversation by its present id.
+    /// Changes a conversation. `body` receives the conversation's current id.
     func changeConversation<Value: Sendable>(
         _ id: ConversationID, _ body: @Sendable @escaping (StoreTransaction, ConversationID) throws -> Value
     ) async throws -> Value {
         try await signedIn().change { store in try body(store, try store.reader.resolve(id)) }
     }
 
-    /// Shows other participants whether the user types in a conversation. May be called with each key stroke. Without a connection nothing is sent.
+    /// Sends a typing signal to the other participants. Can be called for every keystroke. Without a connection nothing
+    /// is sent.
     func sendTypingIndicator(_ action: TypingAction, in id: ConversationID) async throws {
         let engine = try signedIn()
         let resolved = try await engine.read { try $0.resolve(id) }
@@ -73,9 +81,10 @@ extension Conversation {
     // MARK: Messages
 
     /// Sends a message. The first message of a new conversation also creates the conversation on the server.
-    /// - Returns: the message as it is shown until the server has accepted it.
-    /// - Throws: ``StrataError/Code/invalidMessage`` if it was sent before, ``StrataError/Code/userNotAParticipant``,
-    ///   ``StrataError/Code/conversationDeleted``, ``StrataError/Code/tooManyParticipants``.
+    /// - Returns: the message in its state before the server has accepted it.
+    /// - Throws: ``StrataError/Code/invalidMessage`` if the message was sent before,
+    ///   ``StrataError/Code/userNotAParticipant``, ``StrataError/Code/conversationDeleted``,
+    ///   ``StrataError/Code/tooManyParticipants``.
     @discardableResult
     public func send(_ message: NewMessage) async throws -> Message {
         let client = try owner.get()
@@ -90,7 +99,7 @@ extension Conversation {
     }
 
     /// Marks all messages of the conversation that are on this device as read.
-    /// - Returns: how many were unread.
+    /// - Returns: the number of messages that were unread.
     @discardableResult
     public func markAllMessagesAsRead() async throws -> Int {
         try await owner.get().changeConversation(id) { store, id in try store.markRead(try store.unreadMessages(in: id), in: id) }
@@ -98,24 +107,26 @@ extension Conversation {
 
     // MARK: Metadata
 
-    /// Sets the text at a key path, for example `theme.background_color`, and leaves all others as they are.
+    /// Sets the text at a key path, for example `theme.background_color`. All other keys keep their values.
     ///
-    /// Metadata are small facts about the conversation. Changes are per key: of two users who set different keys both are kept; of two who set the same key,
-    /// the one whose change reaches the server last.
-    /// - Throws: ``StrataError/Code/invalidKey``, ``StrataError/Code/invalidValue``, ``StrataError/Code/userNotAParticipant``,
-    ///   ``StrataError/Code/conversationDeleted``.
+    /// Metadata are small facts about the conversation. Changes apply per key. If two users set different keys, both
+    /// values are kept. If they set the same key, the change that reaches the server last wins.
+    /// - Throws: ``StrataError/Code/invalidKey``, ``StrataError/Code/invalidValue``,
+    ///   ``StrataError/Code/userNotAParticipant``, ``StrataError/Code/conversationDeleted``.
     public func setMetadata(_ value: String, at keyPath: String) async throws {
         try await patch([MetadataInput.step(.text(value), at: keyPath)])
     }
 
-    /// Sets a whole group at a key path, and replaces what was there.
-    /// - Throws: as ``setMetadata(_:at:)-(String,_)``.
+    /// Sets a group at a key path. It replaces the text or group there.
+    /// - Throws: the errors of ``setMetadata(_:at:)-(String,_)``.
     public func setMetadata(_ group: Metadata, at keyPath: String) async throws {
         try await patch([MetadataInput.step(.group(group), at: keyPath)])
     }
 
-    /// Sets these texts. With `merge` all other keys stay. Without it, the keys known on this device are removed; keys that another user sets meanwhile stay.
-    /// - Throws: as ``setMetadata(_:at:)-(String,_)``.
+    /// Sets these texts.
+    /// - Parameter merge: true keeps all other keys. False removes the other keys known to this device; keys that
+    ///   another user sets at the same time stay.
+    /// - Throws: the errors of ``setMetadata(_:at:)-(String,_)``.
     public func setMetadata(_ metadata: Metadata, merge: Bool) async throws {
         let values = try MetadataInput.values(of: metadata)
         if merge {
@@ -126,12 +137,13 @@ extension Conversation {
         }
     }
 
-    /// Deletes the texts or groups at these key paths. Those that are absent are passed over.
-    /// - Throws: ``StrataError/Code/invalidKey``, ``StrataError/Code/userNotAParticipant``, ``StrataError/Code/conversationDeleted``.
+    /// Deletes the texts or groups at these key paths. Missing keys are ignored.
+    /// - Throws: ``StrataError/Code/invalidKey``, ``StrataError/Code/userNotAParticipant``,
+    ///   ``StrataError/Code/conversationDeleted``.
     public func deleteMetadata(at keyPaths: String...) async throws { try await deleteMetadata(at: keyPaths) }
 
-    /// Deletes the texts or groups at these key paths.
-    /// - Throws: as ``deleteMetadata(at:)-(String...)``.
+    /// Deletes the texts or groups at these key paths. Missing keys are ignored.
+    /// - Throws: the errors of ``deleteMetadata(at:)-(String...)``.
     public func deleteMetadata(at keyPaths: [String]) async throws {
         try await patch(keyPaths.map { LocalChange.MetadataStep(path: try MetadataInput.path($0).dotted, values: nil) })
     }
@@ -142,12 +154,15 @@ extension Conversation {
 
     // MARK: Participants
 
-    /// Adds users. They see all earlier messages. A distinct conversation is not distinct after that.
-    /// - Throws: ``StrataError/Code/tooManyParticipants``, ``StrataError/Code/userNotAParticipant``, ``StrataError/Code/conversationDeleted``.
+    /// Adds users to the conversation. They can see all earlier messages. A distinct conversation is no longer distinct
+    /// afterwards.
+    /// - Throws: ``StrataError/Code/tooManyParticipants``, ``StrataError/Code/userNotAParticipant``,
+    ///   ``StrataError/Code/conversationDeleted``.
     public func addParticipants(_ users: Set<UserID>) async throws { try await changeParticipants(users, isAdded: true) }
 
-    /// Removes users. They keep what they have, and receive nothing new.
-    /// - Throws: ``StrataError/Code/participantNotAParticipant``, ``StrataError/Code/userNotAParticipant``, ``StrataError/Code/conversationDeleted``.
+    /// Removes users from the conversation. They keep the messages that they have and receive no new ones.
+    /// - Throws: ``StrataError/Code/participantNotAParticipant``, ``StrataError/Code/userNotAParticipant``,
+    ///   ``StrataError/Code/conversationDeleted``.
     public func removeParticipants(_ users: Set<UserID>) async throws { try await changeParticipants(users, isAdded: false) }
 
     private func changeParticipants(_ users: Set<UserID>, isAdded: Bool) async throws {
@@ -157,7 +172,7 @@ extension Conversation {
 
     // MARK: Deletion
 
-    /// Deletes the conversation and its messages. If it was deleted for this user only, it comes back with the next message.
+    /// Deletes the conversation and its messages. If it was deleted for this user only, the next message restores it.
     /// - Throws: ``StrataError/Code/conversationAlreadyDeleted``, ``StrataError/Code/userNotAParticipant``.
     public func delete(_ mode: DeletionMode) async throws {
         try await owner.get().changeConversation(id) { store, id in try store.deleteConversation(id, mode: mode) }
@@ -169,12 +184,12 @@ extension Conversation {
         try await owner.get().changeConversation(id) { store, id in try store.deleteConversation(id, mode: .myDevices, leaves: true) }
     }
 
-    // MARK: Others
+    // MARK: Typing and refresh
 
-    /// Shows other participants whether the user types. May be called with each key stroke: calls are merged. After 10 seconds without a call the library
-    /// itself sends `pause`, and after 10 more `finish`.
+    /// Sends a typing signal to the other participants. Can be called for every keystroke: calls are merged. After 10 s
+    /// without a call the client sends `pause`, and after 10 s more `finish`.
     public func sendTypingIndicator(_ action: TypingAction) async throws { try await owner.get().sendTypingIndicator(action, in: id) }
 
-    /// The conversation as it is now; nil if it was deleted.
+    /// Returns the current state of the conversation; nil if it was deleted.
     public func refreshed() async throws -> Conversation? { try await owner.get().conversation(id) }
 }

@@ -3,14 +3,15 @@ import GRDB
 import StrataModel
 
 extension StrataClient {
-    /// The refused changes that the app has not confirmed by ``confirmFailures(_:)``, the oldest first; at most the newest 1,000.
+    /// Returns the refused changes that the app has not confirmed with ``confirmFailures(_:)``, oldest first. At most
+    /// the newest 1,000 are kept.
     ///
-    /// Each of them is published once as ``ClientEvent/operationFailed(_:)``. An app that must show every one to its user reads these when it starts: the
-    /// process may have ended before the app handled the event.
+    /// Each refused change is published once as ``ClientEvent/operationFailed(_:)``. The process may end before the app
+    /// handles that event. An app that must show every refusal to its user reads this list at its start.
     /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/devicePersistenceFailure``.
     public func unconfirmedFailures() async throws -> [OperationFailure] { try await signedIn().read { try $0.failures() } }
 
-    /// Forgets refused changes that the app has handled. Others than ``unconfirmedFailures()`` are ignored.
+    /// Removes refused changes that the app has handled from ``unconfirmedFailures()``. Unknown failures are ignored.
     /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/devicePersistenceFailure``.
     public func confirmFailures(_ failures: [OperationFailure]) async throws {
         _ = try await signedIn()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// The older messages to fetch.
+/// The range of older messages to fetch.
 public enum MessageSyncScope: Sendable, Hashable {
     /// All older messages.
     case all
-    /// The messages back to the first unread one.
+    /// All messages back to the first unread one.
     case toFirstUnread
 }
 
 extension StrataClient {
-    /// The number of changes that wait to be sent, or to be confirmed by the server.
+    /// The number of changes that the server has not confirmed.
     public var pendingChangeCount: Int {
         get async { await engine?.pendingChangeCount ?? 0 }
     }
@@ -25,12 +25,18 @@ extension StrataClient {
 }
 
 extension Conversation {
-    /// Fetches older messages than are on this device, newest first. Returns at once; the messages come as changes, and
-    /// ``ClientEvent/conversationSyncFinished(_:)`` follows when all have come.
-    /// - Parameter count: at least so many; if there are fewer, all.
-    /// - Returns: how many of them have come. The fetch can be cancelled by it; without a connection it waits, and goes on after a restart of the app.
-    /// - Throws: ``StrataError/Code/invalidArgument`` for 0, ``StrataError/Code/manualSyncFailedNoConnection``,
-    ///   ``StrataError/Code/manualSyncAlreadyInProgress`` with the progress of the fetch that is going on, ``StrataError/Code/manualSyncAlreadyFullySynced``.
+    /// Fetches older messages that are not on this device, newest first.
+    ///
+    /// The call returns immediately. The messages arrive as changes, followed by
+    /// ``ClientEvent/conversationSyncFinished(_:)``.
+    /// - Parameter count: the minimum number of messages to fetch; all if the conversation has fewer.
+    /// - Returns: the progress of the fetch, which can also cancel it. Without a connection the fetch is deferred; it
+    ///   continues after a restart of the app.
+    /// - Throws:
+    ///   - ``StrataError/Code/invalidArgument`` for 0
+    ///   - ``StrataError/Code/manualSyncFailedNoConnection``
+    ///   - ``StrataError/Code/manualSyncAlreadyInProgress``, with the progress of the running fetch
+    ///   - ``StrataError/Code/manualSyncAlreadyFullySynced``
     @discardableResult
     public func synchronizeMoreMessages(atLeast count: Int) async throws -> TransferProgress {
         guard count > 0 else { throw StrataError(.invalidArgument, "count: must be greater than 0.") }
@@ -38,8 +44,10 @@ extension Conversation {
     }
 
     /// Fetches all older messages, or those back to the first unread one.
-    /// - Returns: as ``synchronizeMoreMessages(atLeast:)``; with ``MessageSyncScope/toFirstUnread`` it counts the unread messages only.
-    /// - Throws: as ``synchronizeMoreMessages(atLeast:)``, and ``StrataError/Code/manualSyncNothingToSync`` if no unread message is missing.
+    /// - Returns: the progress, as ``synchronizeMoreMessages(atLeast:)``. With ``MessageSyncScope/toFirstUnread`` it
+    ///   counts unread messages only.
+    /// - Throws: the errors of ``synchronizeMoreMessages(atLeast:)``; ``StrataError/Code/manualSyncNothingToSync`` if
+    ///   no unread message is missing.
     @discardableResult
     public func synchronizeAllMessages(_ scope: MessageSyncScope) async throws -> TransferProgress {
         try await owner.get()

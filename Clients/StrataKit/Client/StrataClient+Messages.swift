@@ -4,7 +4,7 @@ import ProtocolClient
 public import StrataModel
 
 extension StrataClient {
-    /// Makes a message, to be sent once with ``Conversation/send(_:)``.
+    /// Creates a message, which can be sent once with ``Conversation/send(_:)``.
     /// - Throws: ``StrataError/Code/invalidMessage`` for no parts or more than ``Limits/partsPerMessage``.
     public nonisolated func newMessage(parts: [NewMessagePart], options: NewMessage.Options = .init()) throws -> NewMessage {
         guard (1...Limits.partsPerMessage).contains(parts.count) else {
@@ -13,18 +13,19 @@ extension StrataClient {
         return NewMessage(id: .random(), parts: parts, notification: options.notification)
     }
 
-    /// The message as it is on this device now; nil if it is not here.
+    /// Returns the current state of a message on this device; nil if it is not on this device.
     public func message(_ id: MessageID) async throws -> Message? {
         try await signedIn().read { try $0.message(id) }
     }
 
-    /// The messages of a conversation that are on this device, in order.
+    /// Returns the messages of a conversation that are on this device, in order.
     public func messages(in id: ConversationID) async throws -> [Message] {
         return try await signedIn().read { try $0.messages(in: $0.resolve(id)) }
     }
 
-    /// Marks messages that are on this device as read; nil: all that are unread.
-    /// - Returns: how many were unread.
+    /// Marks messages on this device as read.
+    /// - Parameter messages: nil means all unread messages.
+    /// - Returns: the number of messages that were unread.
     @discardableResult
     public func markAsRead(_ messages: [Message]? = nil) async throws -> Int {
         let ids = messages.map { Dictionary(grouping: $0, by: \.conversationID).mapValues { $0.map(\.id) } }
@@ -38,12 +39,12 @@ extension StrataClient {
             }
     }
 
-    /// The message as it goes into the queue. Bytes that are to be uploaded are copied, so that the app may change or remove its files.
+    /// Converts a message for the outgoing queue. Bytes to upload are copied, so that the app may change or remove its
+    /// files.
     func prepareMessage(_ message: NewMessage) async throws -> LocalChange.NewMessage {
         LocalChange.NewMessage(id: message.id, parts: try await prepareParts(message.parts), notification: message.notification?.json.text)
     }
 
-    /// Parts as they go into the queue.
     func prepareParts(_ parts: [NewMessagePart]) async throws -> [PartRecord] {
         guard let url = try signedIn().contentFolder else { throw StrataError(.devicePersistenceFailure, "The store has no folder for content.") }
         return try await ContentFolder.runBlocking {
@@ -58,26 +59,29 @@ extension StrataClient {
 
     // MARK: People
 
-    /// Follows users: this device receives changes of their identities. Participants of conversations are followed without this.
+    /// Follows users: this device then receives changes of their identities. Participants of the user's conversations
+    /// are always followed.
     public func follow(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.follow(users.sorted()) } }
 
-    /// Stops following users. Participants of conversations stay followed.
+    /// Stops following users. Participants of the user's conversations stay followed.
     public func unfollow(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.unfollow(users.sorted()) } }
 
-    /// Blocks users. New messages and conversations of theirs, typing and presence do not reach this user any more, nor do this user's reach them; they are not told.
-    /// What is on the devices stays. The change waits for a connection, and is told to all devices of this user.
+    /// Blocks users.
     ///
-    /// To list the blocked users, query identities: `Query<Identity>` with `isBlocked` being true.
+    /// New messages, new conversations, typing and presence are not delivered between this user and the blocked users,
+    /// in either direction. The blocked users are not informed. Existing messages stay on the devices. The change is
+    /// queued until there is a connection, and applies to all devices of this user.
     public func block(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.setBlocked(true, users.sorted()) } }
 
-    /// Unblocks users. What was hidden stays hidden.
+    /// Unblocks users. Messages that were hidden while the block was active stay hidden.
     public func unblock(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.setBlocked(false, users.sorted()) } }
 
-    /// The identity of a user, as far as it is known on this device.
+    /// Returns the identity of a user, with the properties known on this device.
     public func identity(of user: UserID) async throws -> Identity { try await signedIn().read { try $0.identity(user) } }
 
-    /// Sets the presence that others see. Each connection sets the user's last choice again; before the first choice that is `available`.
-    /// - Throws: ``StrataError/Code/notConnected``; presence is not queued.
+    /// Sets the presence status that others see. Each new connection restores the user's last choice; the default is
+    /// `available`.
+    /// - Throws: ``StrataError/Code/notConnected``, because presence is not queued.
     public func setPresence(_ choice: PresenceChoice) async throws {
         guard try await signedIn().setPresence(choice) else { throw StrataError(.notConnected, "There is no connection.") }
     }
@@ -90,22 +94,22 @@ extension StrataClient {
 }
 
 extension Message {
-    /// Marks the message as read. Nothing happens for own messages and those that are read.
-    /// - Returns: whether it was unread.
+    /// Marks the message as read. Does nothing for the user's own messages and for messages that are already read.
+    /// - Returns: true if the message was unread.
     @discardableResult
     public func markAsRead() async throws -> Bool { try await owner.get().markAsRead([self]) > 0 }
 
-    /// Deletes the message. A message that was not sent is removed.
+    /// Deletes the message. A message that was not sent yet is removed from the queue.
     /// - Throws: ``StrataError/Code/messageDeleted``, ``StrataError/Code/userNotAParticipant``.
     public func delete(_ mode: DeletionMode) async throws { try await owner.get().deleteMessage(id, mode: mode) }
 
-    /// The message as it is now; nil if it was deleted.
+    /// Returns the current state of the message; nil if it was deleted.
     public func refreshed() async throws -> Message? { try await owner.get().message(id) }
 }
 
 extension Announcement {
     /// Marks the announcement as read.
-    /// - Returns: whether it was unread.
+    /// - Returns: true if the announcement was unread.
     @discardableResult
     public func markAsRead() async throws -> Bool { try await owner.get().markAnnouncementAsRead(id) }
 
@@ -114,7 +118,6 @@ extension Announcement {
 }
 
 extension PartRecord {
-    /// A part that was not sent yet.
     fileprivate init(new part: NewMessagePart, _ placement: PartPlacement, in folder: ContentFolder) throws {
         self.init(id: UUID(), mimeType: part.mimeType, size: part.size)
         switch placement {

@@ -10,29 +10,32 @@ extension StrataClient {
     }
 }
 
-/// Changes of messages that this user has sent. They are shown at once, are sent like all changes, and reach all users who see the message.
+/// Changes of messages that this user sent. They take effect on this device immediately, are queued like all changes,
+/// and reach all users who can see the message.
 extension Message {
-    /// Adds a part behind the others.
-    /// - Throws: ``StrataError/Code/invalidMessage`` if the message is not of this user, or has ``Limits/partsPerMessage`` parts already;
-    ///   ``StrataError/Code/messageDeleted``, ``StrataError/Code/userNotAParticipant``, ``StrataError/Code/objectNotSent`` if the server has refused the message.
+    /// Appends a part to the message.
+    /// - Throws: ``StrataError/Code/invalidMessage`` if another user sent the message, or if it already has
+    ///   ``Limits/partsPerMessage`` parts; ``StrataError/Code/messageDeleted``;
+    ///   ``StrataError/Code/userNotAParticipant``; ``StrataError/Code/objectNotSent`` if the server refused the
+    ///   message.
     public func add(_ part: NewMessagePart) async throws {
         try await owner.get().changeParts(of: self, parts: [part]) { .add($0[0]) }
     }
 
-    /// Replaces one part. Once the message is sent, the new part has the id of the old one.
-    /// - Throws: as ``add(_:)``, and ``StrataError/Code/invalidArgument`` if `old` is not a part of the message.
+    /// Replaces one part. If the message was already sent, the new part keeps the id of the old one.
+    /// - Throws: the errors of ``add(_:)``; ``StrataError/Code/invalidArgument`` if `old` is not a part of the message.
     public func replace(_ old: MessagePart, with part: NewMessagePart) async throws {
         try await owner.get().changeParts(of: self, parts: [part]) { .replace(old.id, $0[0]) }
     }
 
     /// Removes a part.
-    /// - Throws: as ``replace(_:with:)``, and ``StrataError/Code/invalidMessage`` for the last part.
+    /// - Throws: the errors of ``replace(_:with:)``; ``StrataError/Code/invalidMessage`` for the last part.
     public func remove(_ part: MessagePart) async throws {
         try await owner.get().changeParts(of: self) { _ in .remove(part.id) }
     }
 
     /// Replaces all parts.
-    /// - Throws: as ``add(_:)``, and ``StrataError/Code/invalidMessage`` for no parts.
+    /// - Throws: the errors of ``add(_:)``; ``StrataError/Code/invalidMessage`` for no parts.
     public func setParts(_ parts: [NewMessagePart]) async throws {
         try await owner.get().changeParts(of: self, parts: parts) { .setAll($0) }
     }

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension StrataClient {
-    /// The objects in the local store that a query finds, in its order. Never waits for the network or for synchronization.
-    /// - Throws: ``StrataError`` of the query (codes 12000 to 12002), ``StrataError/Code/notAuthenticated``.
+    /// Returns the objects in the local store that match a query, in the query's order. Never waits for the network or
+    /// for synchronization.
+    /// - Throws: ``StrataError`` for an invalid query (codes 12000 to 12002), ``StrataError/Code/notAuthenticated``.
     public func execute<Element>(_ query: Query<Element>) async throws -> [Element] { try await signedIn().read { try $0.execute(query) } }
 
-    /// The ids of the objects that a query finds, in its order.
-    /// - Throws: as ``execute(_:)``.
+    /// Returns the ids of the objects that match a query, in the query's order.
+    /// - Throws: the errors of ``execute(_:)``.
     public func identifiers<Element>(_ query: Query<Element>) async throws -> [Element.ID] { try await signedIn().read { try $0.ids(query) } }
 
-    /// The number of objects that a query finds.
-    /// - Throws: as ``execute(_:)``.
+    /// Returns the number of objects that match a query.
+    /// - Throws: the errors of ``execute(_:)``.
     public func count<Element>(_ query: Query<Element>) async throws -> Int { try await signedIn().read { try $0.count(query) } }
 
-    /// Keeps the result of a query current. Call ``QueryController/execute()`` to begin. The controller is of the current session: its updates end when another
-    /// session becomes the current one, or the user signs out.
+    /// Returns a controller that keeps the result of a query current. Call ``QueryController/execute()`` to start it.
+    /// The controller belongs to the current session: its updates end when another session becomes the current one, or
+    /// the user signs out.
     /// - Parameters:
-    ///   - updatableProperties: properties whose changes make updates; nil: all.
+    ///   - updatableProperties: the properties whose changes cause updates; nil: all.
     ///   - paginationWindow: n > 0: the first n objects; n < 0: the last; nil: all.
-    /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/invalidArgument`` for a window of 0.
+    /// - Throws: ``StrataError/Code/notAuthenticated``; ``StrataError/Code/invalidArgument`` for a window of 0.
     public func queryController<Element>(
         _ query: Query<Element>, updatableProperties: [any PartialKeyPath<Element> & Sendable]? = nil, paginationWindow: Int? = nil
     ) throws -> QueryController<Element> {
@@ -38,7 +40,6 @@ extension StrataClient {
 }
 
 extension ObjectChange.Object {
-    /// The changes that query controllers receive.
     fileprivate var changedKind: ChangedKind {
         switch self {
         case .conversation: .conversation

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// Several users who take turns with one client. Each has a session with a store of their own, and one session is the current one: all other calls are about
-/// it, and it alone is connected.
+/// Support for several users who share one client. Each user has a session with its own store. One session is the
+/// current one: all other calls apply to it, and only it is connected.
 extension StrataClient {
-    /// All sessions on this device, in the order in which they were made.
+    /// All sessions on this device, in creation order.
     public var sessions: [StrataSession] { sessionFile.all.map { StrataSession($0) } }
 
-    /// The session that the client works for; nil if there is none.
+    /// The session that the client's calls apply to; nil if there is none.
     public var currentSession: StrataSession? { sessionFile.current.map { StrataSession($0) } }
 
-    /// The session of a user; nil if they have none.
+    /// Returns the session of a user; nil if the user has none.
     public func session(forUserID user: UserID) -> StrataSession? { sessionFile.session(of: user).map { StrataSession($0) } }
 
-    /// Makes a session in which no user has signed in. It does not become the current one.
+    /// Creates a session without a user. It does not become the current session.
     /// - Parameter identifier: a name that the app chooses.
-    /// - Throws: ``StrataError/Code/duplicateSession`` if there is a session with this identifier, ``StrataError/Code/invalidArgument`` for an empty one,
-    ///   ``StrataError/Code/devicePersistenceFailure``.
+    /// - Throws: ``StrataError/Code/duplicateSession`` if the identifier is taken; ``StrataError/Code/invalidArgument``
+    ///   if it is empty; ``StrataError/Code/devicePersistenceFailure``.
     public func newSession(identifier: String) throws -> StrataSession {
         try checkOpen()
         return StrataSession(try persisting { try sessionFile.addSession(identifier) })
@@ -24,16 +24,17 @@ extension StrataClient {
 
     /// Makes a session the current one. No user is signed out.
     ///
-    /// The streams of the client continue, with the events of the other session. What belongs to the previous session ends: its query controllers, calls that
-    /// wait, and calls of its conversations and messages, which throw. If the client is connected, it connects for the other session. Nothing happens if
-    /// the session is the current one already.
-    /// - Throws: ``StrataError/Code/invalidSession`` if there is no such session, ``StrataError/Code/devicePersistenceFailure``.
+    /// The client's streams continue with the events of the new session. Query controllers and pending calls of the
+    /// previous session end; calls on its conversations and messages throw. If the client is connected, it connects for
+    /// the new session. The call does nothing if the session is already the current one.
+    /// - Throws: ``StrataError/Code/invalidSession`` if the session does not exist;
+    ///   ``StrataError/Code/devicePersistenceFailure``.
     public func switchSession(to session: StrataSession) async throws {
         let stored = try stored(session)
         guard sessionFile.current?.identifier != stored.identifier else { return }
         let new = try outlets.makeEngine(of: stored)
         try persisting { try sessionFile.select(stored.identifier) }
-        // A user who is signing in does so in the session before.
+        // Cancel a sign-in in progress; it belongs to the previous session.
         attempt += 1
         let old = releaseEngine()
         engine = new
@@ -41,8 +42,10 @@ extension StrataClient {
         startEngine()
     }
 
-    /// Removes a session, with its store and what was not sent. The current one is signed out by this, as by ``deauthenticate()``.
-    /// - Throws: ``StrataError/Code/invalidSession`` if there is no such session, ``StrataError/Code/devicePersistenceFailure``.
+    /// Removes a session, its store and its unsent changes. For the current session this is equivalent to
+    /// ``deauthenticate()``.
+    /// - Throws: ``StrataError/Code/invalidSession`` if the session does not exist;
+    ///   ``StrataError/Code/devicePersistenceFailure``.
     public func destroySession(_ session: StrataSession) async throws {
         let stored = try stored(session)
         if sessionFile.current?.identifier == stored.identifier { attempt += 1 }

@@ -2,28 +2,29 @@
 public import StrataModel
 
 extension StrataClient {
-    /// Waits until a conversation is on this device. For one that was just made elsewhere, for example by the app's own server, and of which this device has the
-    /// id only.
-    /// - Throws: ``StrataError/Code/asyncTimeout``; ``StrataError/Code/notAuthenticated`` if no user is signed in, or the session is not the current one any
-    ///   more; `CancellationError`.
+    /// Waits until a conversation is on this device. Useful for a conversation that was created elsewhere, for example
+    /// by the app's own server, when this device knows only the id.
+    /// - Throws: ``StrataError/Code/asyncTimeout``; ``StrataError/Code/notAuthenticated`` if no user is signed in, or
+    ///   another session became the current one; `CancellationError`.
     public func waitForCreation(of id: ConversationID, timeout: Duration) async throws -> Conversation {
         try await wait(timeout, ask: { await $0.load(.conversation(id)) }, find: { try $0.conversation(id) })
     }
 
     /// Waits until a message is on this device.
-    /// - Throws: as ``waitForCreation(of:timeout:)-(ConversationID,_)``.
+    /// - Throws: the errors of ``waitForCreation(of:timeout:)-(ConversationID,_)``.
     public func waitForCreation(of id: MessageID, timeout: Duration) async throws -> Message {
         try await wait(timeout, ask: { await $0.fetch(id) }, find: { try $0.message(id) })
     }
 
     /// Waits until an announcement is on this device.
-    /// - Throws: as ``waitForCreation(of:timeout:)-(ConversationID,_)``.
+    /// - Throws: the errors of ``waitForCreation(of:timeout:)-(ConversationID,_)``.
     public func waitForCreation(of id: AnnouncementID, timeout: Duration) async throws -> Announcement {
         try await wait(timeout) { try $0.shownAnnouncement(id) }
     }
 
-    /// Waits until this device has what the operator says of a user. That comes for users whom this user follows, as all participants of their conversations.
-    /// - Throws: as ``waitForCreation(of:timeout:)-(ConversationID,_)``.
+    /// Waits until this device has the full identity of a user, as the operator defined it. The server sends it for
+    /// users whom this user follows; all participants of the user's conversations are followed.
+    /// - Throws: the errors of ``waitForCreation(of:timeout:)-(ConversationID,_)``.
     public func waitForCreation(of user: UserID, timeout: Duration) async throws -> Identity {
         try await wait(timeout) { store in
             guard let record = try store.identityRecord(user), record.isFull else { return nil }
@@ -31,7 +32,8 @@ extension StrataClient {
         }
     }
 
-    /// - Parameter ask: asks the server for what is not on this device.
+    /// Waits until `find` returns a value, and checks after each change of the store.
+    /// - Parameter ask: requests an object that is not on this device from the server.
     private func wait<Value: Sendable>(
         _ timeout: Duration, ask: @Sendable (SyncEngine) async -> Void = { _ in }, find: @Sendable @escaping (StoreReader) throws -> Value?
     ) async throws -> Value {

@@ -6,7 +6,8 @@ import ProtocolClient
 public import StrataModel
 import Synchronization
 
-/// The conversations of one user of one app on this device: a local store that can always be read, and a connection that keeps it in step with the server.
+/// A client for the conversations of one app's user on this device. It has a local store, which can always be read, and
+/// a connection that keeps the store synchronized with the server.
 ///
 /// ```swift
 /// let client = try StrataClient(appID: appID, options: .init(server: server))
@@ -18,28 +19,32 @@ import Synchronization
 /// try await chat.send(client.newMessage(parts: [.text("Hi")]))
 /// ```
 ///
-/// A call that changes something returns when the change is in the local store and in the outgoing queue: it is shown at once, and sent when there is a
-/// connection, also after a restart, and exactly once. What the server refuses later arrives as ``ClientEvent/operationFailed(_:)``, and is taken back.
+/// A call that changes something returns as soon as the change is in the local store and in the outgoing queue. The
+/// change is visible immediately. It is sent exactly once when there is a connection, even after a restart. If the
+/// server refuses it later, the client reverts it and publishes ``ClientEvent/operationFailed(_:)``.
 public actor StrataClient {
-    /// How a client behaves.
+    /// The configuration of a client.
     public struct Options: Sendable {
-        /// Where the server is, for example `https://chat.example.org`.
+        /// The server's URL, for example `https://chat.example.org`.
         public var server: URL
-        /// Which older messages are fetched by themselves.
+        /// The older messages that are fetched automatically.
         public var syncPolicy: SyncPolicy
-        /// Where stores and sessions are kept. Each app id has a folder of its own in it. The folder holds messages: keep it private. Session
-        /// tokens are in the keychain on Apple platforms, and elsewhere in the folder, in a file that only its owner can read.
+        /// The directory for stores and sessions. Each app id has its own folder in it. The folder contains messages:
+        /// keep it private. On Apple platforms session tokens are in the keychain; elsewhere they are in a file in the
+        /// folder, which only its owner can read.
         public var directory: URL
-        /// The client's log. It contains no text of messages and no tokens.
+        /// The client's logger. Log messages contain neither message text nor tokens.
         public var logger: Logger
-        /// Which content is downloaded by itself, and how much is kept.
+        /// The content that is downloaded automatically, and the disk space for content.
         public var content: ContentOptions
-        /// Certificates to trust in the place of the system's, in PEM; for servers with a certificate of their own, as in development.
+        /// Trusted certificates in PEM, which replace those of the system. Used for servers with a self-signed
+        /// certificate, as in development.
         public var trustedCertificates: String?
-        /// Called before and after each statement of the store, on the thread that executes it. Tests of faults end the process there.
+        /// Called before and after each SQL statement of the store, on the thread that executes it. Fault tests end the
+        /// process there.
         package var storeBoundary: (@Sendable () -> Void)?
 
-        /// Options with these differences from the defaults.
+        /// Creates options; omitted arguments have their defaults.
         public init(
             server: URL, syncPolicy: SyncPolicy = .unreadOnly, directory: URL? = nil, logger: Logger = Logger(label: "strata"),
             content: ContentOptions = .init(), trustedCertificates: String? = nil
@@ -55,12 +60,12 @@ public actor StrataClient {
         }
     }
 
-    /// Whether the client is connected.
+    /// The state of the connection.
     public enum ConnectionState: Sendable, Hashable { case disconnected, connecting, connected }
 
-    /// The app.
+    /// The app's id.
     public nonisolated let appID: AppID
-    /// The options that the client was initialized with.
+    /// The options that were passed to the initializer.
     public nonisolated let options: Options
     nonisolated let outlets: Outlets
     let folder: URL
@@ -69,19 +74,24 @@ public actor StrataClient {
     /// The engine of the current session; nil while no user has signed in.
     var engine: SyncEngine?
     var running: (engine: SyncEngine, task: Task<Void, Never>)?
-    /// Whether the app wants to be connected.
     var wantsConnection = false
-    /// The number of the last call to authenticate. An earlier call that is answered later is ignored.
+    /// The number of the latest sign-in attempt. The result of an earlier attempt is discarded.
     var attempt = 0
     private(set) var isClosed = false
     private let claim: StoreClaim
 
-    /// A client of one app. It is not connected yet; what is in the store can be read if a user was signed in before.
+    /// Creates a client for an app, without connecting it. If a user was signed in before, the store can be read
+    /// immediately.
     ///
-    /// The call finishes what signing out began before the process ended: what is left of that user is removed.
-    /// - Throws: ``StrataError/Code/invalidAppID``; ``StrataError/Code/storeInUse``; ``StrataError/Code/newerStore``, and the store is kept;
-    ///   ``StrataError/Code/devicePersistenceFailure``, also while the device is locked and sessions or tokens cannot be read: try again after the
-    ///   device was unlocked; ``StrataError/Code/invalidArgument`` for the address of the server.
+    /// The initializer also completes a sign-out that a previous process did not finish: it removes the remaining data
+    /// of that user.
+    /// - Throws:
+    ///   - ``StrataError/Code/invalidAppID``
+    ///   - ``StrataError/Code/storeInUse``
+    ///   - ``StrataError/Code/newerStore``; the store is kept
+    ///   - ``StrataError/Code/devicePersistenceFailure``, also if the device is locked and sessions or tokens cannot be
+    ///     read; retry after the device is unlocked
+    ///   - ``StrataError/Code/invalidArgument`` for the server's URL
     public init(appID: String, options: Options) throws {
         guard let app = AppID(parsing: appID) else { throw StrataError(.invalidAppID, "\(appID) is not an app id.") }
         self.appID = app
@@ -102,7 +112,7 @@ public actor StrataClient {
             sessionFile.removeLeftovers()
             engine = try sessionFile.current.flatMap { try outlets.makeEngine(of: $0) }
         } catch {
-            // It must be shut down before it is released.
+            // `ProtocolClient` must be shut down before it is released.
             Task { [server] in try? await server.shutdown() }
             throw error as? StrataError
                 ?? StrataError(.devicePersistenceFailure, "\(folder.lastPathComponent): \(error)", underlying: [error])
@@ -120,35 +130,38 @@ public actor StrataClient {
 
     // MARK: Streams
 
-    /// Each batch of changes of the local store from now on, in order. Every access makes a subscription of its own; what is not read is kept.
+    /// The batches of changes of the local store after this call, in order. Each access creates a separate
+    /// subscription; unread batches are buffered.
     public nonisolated var objectChanges: AsyncStream<[ObjectChange]> { outlets.changes.subscribe() }
-    /// Events of the client as a whole, from now on. Every access makes a subscription of its own.
+    /// The events of the client as a whole after this call. Each access creates a separate subscription.
     public nonisolated var events: AsyncStream<ClientEvent> { outlets.events.subscribe() }
-    /// A nonce each time the server wants the user to sign in again. Give an identity token with it to ``authenticate(identityToken:)``; until then nothing is
-    /// sent or received, and nothing is lost.
+    /// The nonces of authentication challenges. The server sends one whenever the user must sign in again. Pass an
+    /// identity token with the nonce to ``authenticate(identityToken:)``. Until then nothing is sent or received, and
+    /// nothing is lost.
     public nonisolated var authenticationChallenges: AsyncStream<String> { outlets.challenges.subscribe() }
-    /// The typing of other participants, as it happens. Every access makes a subscription of its own.
+    /// The typing signals of other participants after this call. Each access creates a separate subscription.
     public nonisolated var typingIndicators: AsyncStream<TypingIndicator> { outlets.typing.subscribe() }
 
     // MARK: Connection
 
-    /// Whether there is a connection at this moment.
+    /// The current state of the connection.
     public var connectionState: ConnectionState {
         get async { await engine?.connectionState ?? .disconnected }
     }
 
-    /// Connects, and stays connected until ``disconnect()``: a lost connection is made again. Without a signed-in user nothing is connected until there is one.
+    /// Connects, and reconnects after each loss of connection until ``disconnect()``. Without a signed-in user, the
+    /// client connects as soon as a user signs in.
     ///
-    /// The call returns when the first attempt is over, with or without success; ``events`` tell how it goes on.
-    /// - Throws: ``StrataError/Code/alreadyConnected``; ``StrataError/Code/unauthenticated`` if the user must sign in again: call this again after
-    ///   ``authenticate(identityToken:)``; `CancellationError`.
+    /// The call returns after the first attempt, whether it succeeded or failed; ``events`` report all later changes.
+    /// - Throws: ``StrataError/Code/alreadyConnected``; ``StrataError/Code/unauthenticated`` if the user must sign in
+    ///   again: call ``authenticate(identityToken:)``, then this method; `CancellationError`.
     public func connect() async throws {
         guard !wantsConnection else { throw StrataError(.alreadyConnected, "The client is connected, or is connecting.") }
         wantsConnection = true
         guard let engine else { return }
         let token = sessionFile.current?.token
         let attempt = await engine.expectAttempt()
-        // Another session may have become the current one meanwhile.
+        // Another session may have become the current one during the suspension.
         guard self.engine === engine else { return startEngine() }
         startEngine()
         var end: FirstAttempt?
@@ -161,13 +174,14 @@ public actor StrataClient {
         throw StrataError(.unauthenticated, "The server does not accept the session: \(engine.me) must sign in again.")
     }
 
-    /// Ends the connection. The local store can still be read and changed; changes are sent after the next ``connect()``.
+    /// Disconnects. The local store can still be read and changed; queued changes are sent after the next
+    /// ``connect()``.
     public func disconnect() async {
         wantsConnection = false
         await stopEngine(engine)
     }
 
-    /// Ends the connection and gives the store up, so that another client can be made for it. Nothing can be done with this client after that.
+    /// Disconnects and releases the store, so that another client can open it. A closed client can no longer be used.
     public func close() async {
         wantsConnection = false
         isClosed = true
@@ -177,14 +191,14 @@ public actor StrataClient {
         claim.release()
     }
 
-    /// Runs the engine, if there is one and the app wants to be connected.
+    /// Starts the engine if there is one, the app requested a connection, and no engine is running.
     func startEngine() {
         guard wantsConnection, let engine, running == nil else { return }
         running = (engine, Task { await engine.run() })
     }
 
-    /// From now on no session is in use. Its snapshots, its query controllers and the calls that wait for its objects end.
-    /// - Returns: the engine, which is still to be stopped.
+    /// Detaches the current session from the client. Its snapshots, query controllers and pending calls end.
+    /// - Returns: the engine, which the caller must stop.
     func releaseEngine() -> SyncEngine? {
         defer { engine = nil }
         engine?.dependencies.link.cut()
@@ -197,12 +211,12 @@ public actor StrataClient {
         running.task.cancel()
         await running.task.value
         if self.running?.task == running.task { self.running = nil }
-        // The app may have asked for a connection meanwhile.
+        // The app may have called `connect()` during the suspension.
         startEngine()
     }
 }
 
-/// Keeps two clients of one process from using the same store.
+/// An exclusive claim on a store folder. It prevents two clients of one process from using the same store.
 final class StoreClaim: Sendable {
     private static let claimed = Mutex<Set<String>>([])
     private let path: String
@@ -215,7 +229,6 @@ final class StoreClaim: Sendable {
         }
     }
 
-    /// Lets another client use the store.
     func release() { if !isReleased.exchange(true, ordering: .relaxed) { Self.claimed.withLock { _ = $0.remove(path) } } }
 
     deinit { release() }

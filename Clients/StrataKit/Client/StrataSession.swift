@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// The session of one of several users who take turns with a client. Each session has a store of its own. This value shows it at one moment.
+/// A snapshot of a session. Several users can share a client; each of them has a session with its own store.
 public struct StrataSession: Sendable, Hashable, Identifiable {
-    /// Whether the server accepts the session.
+    /// The authentication state of a session.
     public enum State: Sendable, Hashable {
         /// No user has signed in.
         case unauthenticated
         /// A user is signed in.
         case authenticated
-        /// The user must sign in again. The store stays and can be read and changed; nothing is sent or received.
+        /// The user must sign in again. The store can still be read and changed; nothing is sent or received.
         case challenged
     }
 
-    /// The identifier that ``StrataClient/newSession(identifier:)`` was given; of a session that ``StrataClient/authenticate(identityToken:)`` made the user id,
-    /// unless another session has it.
+    /// The session's identifier. ``StrataClient/newSession(identifier:)`` takes it from the app.
+    /// ``StrataClient/authenticate(identityToken:)`` uses the user id, unless another session has it.
     public let id: String
-    /// The user; nil until one has signed in.
+    /// The user; nil until a user has signed in.
     public let userID: UserID?
-    /// Whether the server accepts it.
+    /// The authentication state.
     public let state: State
 
     init(_ session: SessionFile.Stored) {

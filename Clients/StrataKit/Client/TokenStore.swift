@@ -5,18 +5,19 @@ import Foundation
 import Security
 #endif
 
-/// The place for session tokens, by the names of the sessions' stores.
+/// A store for session tokens. The key is the name of the session's store.
 protocol TokenStore: Sendable {
-    /// - Returns: nil if there is none.
-    /// - Throws: ``StrataError/Code/devicePersistenceFailure`` if tokens cannot be read now, for example because the device is locked.
+    /// Returns a token; nil if there is none.
+    /// - Throws: ``StrataError/Code/devicePersistenceFailure`` if tokens cannot be read now, for example because the
+    ///   device is locked.
     func token(of store: String) throws -> String?
 
-    /// Replaces a token. Nil removes it.
+    /// Replaces a token; nil removes it.
     func setToken(_ token: String?, of store: String) throws
 }
 
 extension SessionFile {
-    /// The keychain on Apple platforms; elsewhere a file in the folder.
+    /// Returns the platform's token store: the keychain on Apple platforms, elsewhere a file in the folder.
     static func systemTokens(in folder: URL) -> any TokenStore {
         #if canImport(Security)
         return KeychainTokens()
@@ -26,7 +27,7 @@ extension SessionFile {
     }
 }
 
-/// Tokens in a file that only its owner can read.
+/// A token store in a file that only its owner can read.
 struct TokenFile: TokenStore {
     private let url: URL
 
@@ -51,7 +52,8 @@ struct TokenFile: TokenStore {
 }
 
 #if canImport(Security)
-/// Tokens in the keychain of an Apple platform. They stay on this device, and can be read after it was first unlocked.
+/// A token store in the keychain of an Apple platform. The tokens do not leave this device, and are readable after its
+/// first unlock.
 struct KeychainTokens: TokenStore {
     private static let service = "strata.session"
 
@@ -80,7 +82,8 @@ struct KeychainTokens: TokenStore {
         guard status == errSecSuccess else { throw Self.failure(status) }
     }
 
-    /// Names of stores are UUIDs, so clients of several apps and folders can share one service.
+    /// Returns the keychain query for a store. Store names are UUIDs, so clients of several apps and folders can share
+    /// one service name.
     private static func item(_ store: String) -> [CFString: Any] {
         [kSecClass: kSecClassGenericPassword, kSecAttrService: service, kSecAttrAccount: store]
     }

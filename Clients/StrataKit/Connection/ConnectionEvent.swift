@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Events of the connection.
+/// A change of the connection.
 public enum ConnectionEvent: Hashable, Sendable {
     /// The client will try to connect.
     /// - Parameters:
-    ///   - number: 1 for the first attempt since the client was last connected for a while.
-    ///   - delay: the time until then.
-    ///   - maximum: how many attempts are made before the client gives up; nil: it does not give up.
+    ///   - number: the attempt, counted from 1 since the last stable connection.
+    ///   - delay: the time until the attempt.
+    ///   - maximum: the number of attempts after which the client gives up; nil: unlimited.
     case willAttempt(number: Int, delay: Duration, maximum: Int?)
-    /// There is a connection.
+    /// The connection is established.
     case connected
-    /// The connection was lost. The client tries to connect again, or asks for the user to be signed in.
+    /// The connection was lost. The client reconnects or requires a sign-in.
     case lost(StrataError)
-    /// There is no connection, and none is tried for: the app has disconnected, or the client has given up for the given reason.
+    /// There is no connection, and the client does not try to reconnect. The error is nil if the app disconnected;
+    /// otherwise it is the reason why the client gave up.
     case disconnected(StrataError?)
 }

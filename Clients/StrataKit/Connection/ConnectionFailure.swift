@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import ProtocolClient
 
-/// Why there is no connection, and what helps.
+/// The cause of a missing connection, and its remedy.
 struct ConnectionFailure: Error, Hashable, Sendable {
-    /// When the client tries again without a sign-in.
+    /// The time at which the client reconnects without a sign-in.
     enum Return: Hashable, Sendable {
-        /// At once; later attempts follow with growing waits.
+        /// Immediately; later attempts back off.
         case now
-        /// Not before this time has passed; nil: after the usual wait.
+        /// After at least this time; nil: after the usual delay.
         case later(Duration?)
     }
 
     enum Remedy: Hashable, Sendable {
         case reconnect(Return)
-        /// The user must sign in; the nonce is to be signed, if the server has sent one.
+        /// The user must sign in. The nonce is to be signed; nil if the server did not send one.
         case signIn(nonce: String?)
-        /// Nothing; for example, the address is invalid.
+        /// No remedy; for example, the URL is invalid.
         case none
     }
 
@@ -27,12 +27,12 @@ struct ConnectionFailure: Error, Hashable, Sendable {
         self.error = error
     }
 
-    /// The server sent nothing, or an attempt took too long.
+    /// Returns the failure for a silent server or an attempt that timed out.
     static func silence(_ message: String, underlying: (any Error)? = nil) -> ConnectionFailure {
         ConnectionFailure(.reconnect(.now), StrataError(.connectionTimeout, message, underlying: underlying.map { [$0] } ?? []))
     }
 
-    /// The same failure with an immediate attempt.
+    /// A copy of the failure whose remedy is an immediate reconnect.
     var atOnce: ConnectionFailure { ConnectionFailure(.reconnect(.now), error) }
 }
 
@@ -45,11 +45,12 @@ extension ConnectionFailure {
         }
         let error = StrataError(code == 4401 ? .unauthenticated : .networkRequestFailed, "the server closed the connection with \(code)\(words)")
         switch code {
-        // An orderly close; the gateway restarts, or the database was restored; the server received nothing from this client.
+        // 1000: orderly close. 1001: the gateway restarts, or the database was restored. 4408: the server received
+        // nothing from this client.
         case 1000, 1001, 4408: self.init(.reconnect(.now), error)
         case 4401: self.init(.signIn(nonce: nil), error)
-        // This client was too slow (1013), or sent too much (1008) or what the server does not understand (1002, 1003, 1009). At once, the same would
-        // happen again. Codes that are not known may mean anything.
+        // The client was too slow (1013), sent too much (1008) or sent malformed data (1002, 1003, 1009). An immediate
+        // reconnect would fail again. Unknown codes are treated the same way.
         default: self.init(.reconnect(.later(nil)), error)
         }
     }
@@ -64,7 +65,7 @@ extension ConnectionFailure {
         case .refused: self = error.answer.map { Self.refusal($0, otherwise: failed) } ?? Self(.reconnect(.later(nil)), failed)
         case .deadlineExceeded: self = .silence(error.description, underlying: error)
         case .invalidURL: self.init(.none, failed)
-        // The answer is not from a Strata server, or from one that is not trusted. A captive portal causes this for a while.
+        // The answer is not from a trusted Strata server. The usual cause is a captive portal, which is temporary.
         case .untrusted, .malformed: self.init(.reconnect(.later(nil)), failed)
         default: self.init(.reconnect(.now), failed)
         }
@@ -77,7 +78,7 @@ extension ConnectionFailure {
 }
 
 extension RESTAnswer {
-    /// The seconds of a `Retry-After` header; nil if the header is absent or has a date.
+    /// The duration in a `Retry-After` header; nil if the header is absent or contains a date.
     var retryAfter: Duration? {
         guard let seconds = header("Retry-After").flatMap({ Int64($0) }), seconds >= 0 else { return nil }
         return .seconds(min(seconds, 86_400))

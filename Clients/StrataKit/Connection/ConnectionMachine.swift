@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Keeps one socket open: decides when to open it, when to ask whether the server is still there, and when to come back.
+/// A state machine that keeps one socket open. It decides when to connect, when to send a heartbeat, and when to
+/// reconnect.
 ///
-/// The owner carries out the actions that each event returns, in order, and gives ``Event/timerDue`` when ``deadline`` has come. Events name the socket that
-/// they concern, so that events of an abandoned socket change nothing.
+/// The owner carries out the actions that each event returns, in order. It sends ``Event/timerDue`` at ``deadline``.
+/// Events name the socket that they concern, so that events of an abandoned socket have no effect.
 struct ConnectionMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
-    /// The number of a socket. Each attempt to open a socket has its own.
+    /// The number of a socket. Each attempt to open a socket has a new number.
     typealias SocketNumber = Int
 
     enum Event: Sendable {
-        /// The app wants to be connected, or the user has signed in again.
+        /// The app requested a connection, or the user signed in again.
         case start
-        /// The app does not want to be connected any more.
         case stop
-        /// The network has changed: a waiting client tries at once.
+        /// The network changed. A pending reconnect is attempted immediately; an open socket is probed.
         case networkChanged
         case opened(SocketNumber)
-        /// A socket could not be opened, or an open one has ended.
+        /// A socket could not be opened, or an open socket was closed.
         case failed(SocketNumber, ConnectionFailure)
         /// A packet was received, for example the answer to a heartbeat.
         case heard(SocketNumber)
         case timerDue
     }
 
-    /// An action that the owner carries out.
     enum Action: Hashable, Sendable {
         case open(SocketNumber)
-        /// Close the socket, open or not, and ignore its later events.
+        /// Close the socket, whether it is open or opening, and ignore its later events.
         case close(SocketNumber)
         /// Send `Counter.read` on the socket.
         case sendHeartbeat(SocketNumber)
         case publish(ConnectionEvent)
-        /// Ask the app to sign the user in, and send ``Event/start`` afterwards. If the nonce is nil, request one from the server.
+        /// Ask the app to sign the user in, and send ``Event/start`` afterwards. If the nonce is nil, request one from
+        /// the server.
         case askForSignIn(nonce: String?)
     }
 
@@ -48,17 +48,16 @@ struct ConnectionMachine: Sendable {
         let since: Instant
         let attempt: Int
         var heardAt: Instant
-        /// When a heartbeat was sent that was not answered yet.
+        /// The time at which an unanswered heartbeat was sent.
         var askedAt: Instant?
     }
 
-    /// Time limits.
     struct Timeouts: Hashable, Sendable {
-        /// Time for a socket to open.
+        /// The maximum time for a socket to open.
         var opening = Duration.seconds(20)
-        /// Time without a packet until a heartbeat is sent.
+        /// The time without a packet after which a heartbeat is sent.
         var silence = Duration.seconds(30)
-        /// Time after a heartbeat in which a packet must be received.
+        /// The time after a heartbeat within which a packet must arrive.
         var answer = Duration.seconds(15)
     }
 
@@ -72,7 +71,7 @@ struct ConnectionMachine: Sendable {
         self.timeouts = timeouts
     }
 
-    /// When the owner must send ``Event/timerDue``; nil: no timer is needed.
+    /// The time at which the owner must send ``Event/timerDue``; nil: no timer is needed.
     var deadline: Instant? {
         switch state {
         case .stopped: nil
@@ -82,7 +81,7 @@ struct ConnectionMachine: Sendable {
         }
     }
 
-    /// The socket that is open or being opened.
+    /// The socket that is open or opening.
     var socket: SocketNumber? {
         switch state {
         case .stopped, .waiting: nil
@@ -91,9 +90,10 @@ struct ConnectionMachine: Sendable {
         }
     }
 
+    /// Handles an event.
     /// - Parameters:
-    ///   - random: from 0 up to 1, another number for each event.
-    /// - Returns: what is to be done, in this order.
+    ///   - random: a random number in 0..<1, drawn anew for each event.
+    /// - Returns: the actions to carry out, in order.
     mutating func handle(_ event: Event, at now: Instant, random: Double) -> [Action] {
         switch event {
         case .start: start(at: now)
@@ -127,7 +127,7 @@ struct ConnectionMachine: Sendable {
     }
 
     private mutating func socketOpened(_ socket: SocketNumber, at now: Instant) -> [Action] {
-        // The socket was abandoned before it opened, and has been closed.
+        // Ignore a socket that was abandoned before it opened. It is already closed.
         guard case .opening(socket, _, let attempt) = state else { return [] }
         state = .open(Connection(socket: socket, since: now, attempt: attempt, heardAt: now))
         return [.publish(.connected)]

@@ -2,29 +2,28 @@
 
 import NetKit
 
-/// How long to wait before each attempt to open a socket.
+/// The delays between attempts to open a socket.
 ///
-/// The first attempt is made at once. Before each further one the client waits for a random part of a time that doubles up to ``longest``, so that clients
-/// do not all return at the same moment after an outage.
+/// The first attempt is immediate. Each later one waits for a random fraction of a bound that doubles up to
+/// ``longest``. The jitter prevents all clients from reconnecting at the same moment after an outage.
 struct ReconnectPolicy: Hashable, Sendable {
-    /// The upper bound before the second attempt.
+    /// The upper bound of the delay before the second attempt.
     var first = Duration.seconds(1)
-    /// The upper bound before any attempt, unless the server asks for more.
+    /// The upper bound of the delay before any attempt, unless the server requests a longer one.
     var longest = Duration.seconds(30)
-    /// The least time before an attempt after the server has asked for a pause without saying how long.
+    /// The minimum delay if the server requested a pause without a duration.
     var pause = Duration.seconds(2)
-    /// The longest time that the server can ask for; it also bounds the damage of an answer that is wrong.
+    /// The maximum delay that the server can request. It limits the damage of a wrong answer.
     var longestAsked = Duration.seconds(300)
-    /// A connection that lasted this long resets the count of attempts.
+    /// The duration after which a connection counts as stable and resets the attempt counter.
     var good = Duration.seconds(60)
-    /// The number of attempts after which the client gives up; nil: it never gives up.
+    /// The number of attempts after which the client gives up; nil: unlimited.
     var attempts: Int?
 
-    /// The wait before an attempt.
+    /// Returns the delay before an attempt.
     /// - Parameters:
-    ///   - attempt: 1 for the first.
-    ///   - reason: why there is no connection.
-    ///   - random: from 0 up to 1.
+    ///   - attempt: counted from 1.
+    ///   - random: a random number in 0..<1.
     func delay(before attempt: Int, after reason: ConnectionFailure.Return, random: Double) -> Duration {
         let random = min(max(random, 0), 1)
         switch reason {

@@ -2,17 +2,17 @@
 import NetKit
 import ProtocolClient
 
-/// Why a request to the server did not succeed, and whether the same request can succeed later.
+/// The failure of a request to the server. The case tells whether a retry can succeed.
 enum RequestFailure: Error, Hashable, Sendable {
-    /// The network or the server failed for the moment. `retryAfter` is the time the server asks for.
+    /// A temporary failure of the network or the server. `retryAfter` is the delay that the server requests.
     case transient(StrataError, retryAfter: Duration?)
-    /// The server does not accept the session. The request can be made again once the user has signed in.
+    /// The server does not accept the session. The request can be retried after a sign-in.
     case signInNeeded(nonce: String?)
-    /// The server refused the request, and would again.
+    /// The server refused the request, and would refuse it again.
     case permanent(StrataError, RESTAnswer?)
 
-    /// Reads an answer that is not a success.
-    /// - Parameter code: of the error, if the refusal is permanent.
+    /// Classifies an unsuccessful answer.
+    /// - Parameter code: the error code for a permanent refusal.
     init(_ answer: RESTAnswer, permanent code: StrataError.Code = .unknown) {
         let words = "HTTP \(answer.status)" + (answer.errorID.map { " \($0)" } ?? "") + (answer.json["message"].string.map { ": \($0)" } ?? "")
         switch answer.status {
@@ -22,7 +22,7 @@ enum RequestFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// Reads an error of a request without an answer. Such a request may have been carried out.
+    /// Classifies an error of a request that received no answer. The server may have processed the request.
     init(_ error: any Error) {
         if let failure = error as? RequestFailure {
             self = failure
@@ -45,57 +45,49 @@ enum RequestFailure: Error, Hashable, Sendable {
 }
 
 extension StrataError {
-    /// The server could not be reached, or its answer did not come.
+    /// Returns the error for an unreachable server or a missing answer.
     static func network(_ message: String, underlying: (any Error)? = nil) -> StrataError {
         StrataError(.networkRequestFailed, message, underlying: underlying.map { [$0] } ?? [])
     }
 
-    /// A request has failed in all its attempts.
     static func gaveUp(after tries: Int, _ last: StrataError) -> StrataError {
         StrataError(.networkRequestFailed, "\(tries) tries failed; the last: \(last.message)", underlying: [last])
     }
 }
 
-/// How often and how soon a queued request is repeated after temporary failures.
+/// The number of retries of a queued request after temporary failures, and the delays between them.
 struct RetryPolicy: Hashable, Sendable {
-    /// The upper bound of the wait after the first try; it doubles with each further one.
+    /// The upper bound of the delay after the first try. It doubles with each further try.
     var first = Duration.seconds(1)
     var longest = Duration.seconds(60)
-    /// The number of tries after which the request has failed.
+    /// The number of tries after which the request fails.
     var tries = 20
 
-    /// The wait after a try: between half of a bound and the whole of it.
+    /// Returns the delay after a try: a random value between half of the current bound and the bound.
     /// - Parameters:
-    ///   - tries: made so far, at least 1.
-    ///   - asked: what the server asks for; at least so long, but at most ``longest``.
-    ///   - random: from 0 up to 1.
+    ///   - tries: the number of tries so far, at least 1.
+    ///   - asked: the minimum delay that the server requests, capped at ``longest``.
+    ///   - random: a random number in 0..<1.
     func delay(after tries: Int, asked: Duration? = nil, random: Double) -> Duration {
         let delay = Backoff(initial: first, maximum: longest).delay(attempt: tries - 1, random: random)
         return min(max(delay, asked ?? .zero), longest)
     }
 }
 
-/// Counts the tries of one request.
 struct RetryCounter: Hashable, Sendable {
-    /// What to do after a failure.
     enum Decision: Hashable, Sendable {
-        /// Make the request again after this time.
         case retry(after: Duration)
-        /// Make it again when there is a connection.
         case waitForConnection
-        /// Make it again when the user has signed in.
         case waitForSignIn(nonce: String?)
-        /// Do not make it again.
         case giveUp(StrataError)
     }
 
-    /// Tries that failed while there was a connection.
+    /// The number of tries that failed while there was a connection.
     private(set) var tries = 0
 
-    /// Counts a failed try.
+    /// Counts a failed try. Tries without a connection do not count.
     /// - Parameters:
-    ///   - isConnected: whether there was a connection; tries without one do not count.
-    ///   - random: from 0 up to 1.
+    ///   - random: a random number in 0..<1.
     mutating func tryFailed(_ failure: RequestFailure, isConnected: Bool, policy: RetryPolicy = RetryPolicy(), random: Double) -> Decision {
         switch failure {
         case .permanent(let error, _): return .giveUp(error)
@@ -110,6 +102,6 @@ struct RetryCounter: Hashable, Sendable {
         }
     }
 
-    /// The request has made progress: earlier failures no longer count.
+    /// Resets the counter after progress.
     mutating func progressed() { tries = 0 }
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// The bytes of a file, in pieces. A separate thread reads them as fast as the receiver takes them.
+/// The bytes of a file as an asynchronous sequence of chunks. A separate thread reads each chunk on demand.
 struct FileChunks: AsyncSequence, Sendable {
     typealias Element = Data
     typealias Failure = any Error
 
     let url: URL
-    /// Bytes of a piece.
+    /// The size of a chunk in bytes.
     var chunkSize = 256 << 10
-    /// Called when a piece is taken, with the number of bytes before it, and at the end with the number of all bytes.
+    /// Called when a chunk is requested, with the number of bytes before it; at the end, with the total number of
+    /// bytes.
     var taken: @Sendable (Int) -> Void = { _ in }
 
     func makeAsyncIterator() -> Iterator { Iterator(chunks: self) }
@@ -41,13 +42,13 @@ struct FileChunks: AsyncSequence, Sendable {
     }
 }
 
-/// A file into which content is downloaded.
+/// A file that receives a download.
 struct PartialFile: Sendable {
     private let handle: FileHandle
     let url: URL
 
-    /// Opens the file, and creates it if there is none.
-    /// - Returns: the file, and how many bytes are in it.
+    /// Opens the file, and creates it if it does not exist.
+    /// - Returns: the file, and its size in bytes.
     /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``.
     static func open(_ url: URL) async throws -> (file: PartialFile, size: Int) {
         try await work("be opened") {
@@ -64,7 +65,6 @@ struct PartialFile: Sendable {
         }
     }
 
-    /// Shortens the file to its first bytes.
     func truncate(to size: Int) async throws { try await Self.work("be written") { try handle.truncate(atOffset: UInt64(size)) } }
 
     func close() async throws { try await Self.work("be closed") { try handle.close() } }

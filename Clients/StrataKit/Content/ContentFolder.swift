@@ -3,14 +3,14 @@ import Foundation
 import NIOPosix
 import StrataModel
 
-/// The folder with the files of content. All methods block; call them by ``run(_:)``.
+/// The folder that holds the files of content. All methods block; call them in ``runBlocking(_:)``.
 ///
-/// A file is written under a name that ends in `.part`. It gets its final name when it is complete and on the disk. So a file with a final name is always
-/// complete, even if the process was killed.
+/// A file is written under a name that ends in `.part`. It is renamed to its final name after it is complete and
+/// synchronized to the disk. A file with a final name is therefore always complete, even if the process was killed.
 struct ContentFolder: Hashable, Sendable {
     let url: URL
 
-    /// Creates the folder if there is none.
+    /// Creates the folder if it does not exist.
     /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``.
     init(url: URL) throws(StrataError) {
         self.url = url
@@ -21,34 +21,34 @@ struct ContentFolder: Hashable, Sendable {
         }
     }
 
-    /// Does blocking work on a separate thread.
-    /// - Throws: what `body` throws; a `CancellationError` if the task was cancelled before the work began.
+    /// Runs blocking work on a separate thread.
+    /// - Throws: the error of `body`; `CancellationError` if the task was cancelled before the work began.
     static func runBlocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await NIOThreadPool.singleton.runIfActive(body)
     }
 
-    /// A folder that exists already.
+    /// Refers to an existing folder, without creating it.
     init(existing url: URL) { self.url = url }
 
     // MARK: Names
 
     static func name(of content: ContentID, mimeType: String) -> String { "\(content).\(MIMEType.fileExtension(mimeType))" }
 
-    /// The file of a part that was sent from this device. The part keeps it after the upload.
+    /// Returns the file name of a part that was sent from this device. The part keeps this file after the upload.
     static func name(ofPart part: UUID, mimeType: String) -> String {
         "upload-\(part.uuidString.lowercased()).\(MIMEType.fileExtension(mimeType))"
     }
 
     func file(_ name: String) -> URL { url.appendingPathComponent(name, isDirectory: false) }
 
-    /// The location of an incomplete download.
     func partialFile(of content: ContentID) -> URL { file("\(content).part") }
 
     // MARK: Writing
 
-    /// Copies the bytes of a part that is to be uploaded.
+    /// Copies the bytes of a part into the folder, for its upload.
     /// - Returns: the name of the file.
-    /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``; ``StrataError/Code/invalidArgument`` if the part's file has changed.
+    /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``;
+    ///   ``StrataError/Code/invalidArgument`` if the part's file has changed.
     func stage(_ part: NewMessagePart, id: UUID) throws(StrataError) -> String {
         let name = Self.name(ofPart: id, mimeType: part.mimeType)
         let partial = file(name + ".part")
@@ -70,7 +70,8 @@ struct ContentFolder: Hashable, Sendable {
         return name
     }
 
-    /// Gives a complete file its final name. An existing file with this name stays, because content never changes.
+    /// Renames a complete file to its final name. An existing file with this name is kept, because content is
+    /// immutable.
     func complete(_ partial: URL, as name: String) throws(StrataError) {
         do {
             let handle = try FileHandle(forUpdating: partial)
@@ -88,13 +89,13 @@ struct ContentFolder: Hashable, Sendable {
 
     // MARK: Reading and removing
 
-    /// Bytes; nil if there is no such file.
+    /// Returns the size of a file in bytes; nil if the file does not exist.
     func size(of file: URL) -> Int? {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path) else { return nil }
         return (attributes[.size] as? NSNumber)?.intValue
     }
 
-    /// Bytes of all files in the folder.
+    /// The total size of all files in the folder, in bytes.
     var utilization: Int {
         names.reduce(0) { $0 + (size(of: file($1)) ?? 0) }
     }
@@ -104,10 +105,10 @@ struct ContentFolder: Hashable, Sendable {
         for name in names { try? FileManager.default.removeItem(at: file(name)) }
     }
 
-    /// Removes files that no part refers to, which a killed process may have left.
+    /// Removes files that no part refers to. A killed process may have left them.
     /// - Parameters:
-    ///   - kept: names of the files that parts refer to.
-    ///   - resumable: content whose download can continue where it stopped.
+    ///   - kept: the names of the files that parts refer to.
+    ///   - resumable: the content whose download can be resumed.
     func removeLeftovers(keeping kept: Set<String>, resumable: Set<ContentID>) {
         let partials = Set(resumable.map { partialFile(of: $0).lastPathComponent })
         removeFiles(names.filter { !kept.contains($0) && !partials.contains($0) })

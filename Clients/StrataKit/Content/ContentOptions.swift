@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which content is downloaded automatically, and how much of it is kept.
+/// The rules for automatic downloads of content, and the limit of its disk space.
 ///
-/// This concerns content beside messages. Parts that are stored with their message always come with it.
+/// The options apply to content that is stored separately from its message. Inline parts always arrive with their
+/// message.
 public struct ContentOptions: Hashable, Sendable {
-    /// Bytes that content may take on this device. 0 means no limit. Above it, the least recently used content is deleted until 80 % of the limit is left.
-    /// Content that waits for its upload is never deleted.
+    /// The maximum number of bytes of content on this device. 0: no limit. If it is exceeded, the least recently used
+    /// content is deleted until usage is at most 80 % of the limit. Content with a pending upload is never deleted.
     public var diskCapacity: Int
-    /// MIME types whose content is downloaded automatically. Nil means all types, an empty set none. Parameters of a type are ignored.
+    /// The MIME types whose content is downloaded automatically. nil: all types; empty: none. Parameters of a type are
+    /// ignored.
     public var autodownloadMIMETypes: Set<String>?
-    /// The size in bytes of the largest content that is downloaded automatically. 0 means that none is.
+    /// The size in bytes of the largest content that is downloaded automatically. 0: no automatic downloads.
     public var autodownloadMaximumContentSize: Int
 
-    /// By default there is no limit of the disk, and no automatic download.
+    /// Creates options. By default there is no disk limit, and no automatic download.
     public init(diskCapacity: Int = 0, autodownloadMIMETypes: Set<String>? = ["text/plain"], autodownloadMaximumContentSize: Int = 0) {
         self.diskCapacity = diskCapacity
         self.autodownloadMIMETypes = autodownloadMIMETypes
         self.autodownloadMaximumContentSize = autodownloadMaximumContentSize
     }
 
-    /// Whether content is downloaded automatically.
-    /// - Parameter wasPurged: whether it was on this device and was deleted. Such content is downloaded again only when the app asks for it.
+    /// Returns true if content is downloaded automatically.
+    /// - Parameter wasPurged: true if the content was deleted from this device. Purged content is downloaded again only
+    ///   on request of the app.
     func downloads(mimeType: String, size: Int, wasPurged: Bool) -> Bool {
         guard !wasPurged, autodownloadMaximumContentSize > 0, size <= autodownloadMaximumContentSize else { return false }
         guard let types = autodownloadMIMETypes else { return true }

@@ -3,50 +3,48 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// The URLs of content on the server.
 struct ContentLocation: Hashable, Sendable {
     let id: ContentID
     let size: Int
-    /// Only the answer to the announcement of an upload has this URL.
+    /// The upload URL. Only the answer to the announcement of an upload contains it.
     let uploadURL: String?
-    /// Nil until all bytes are on the server.
+    /// The download URL; nil until the upload is complete.
     let downloadURL: String?
-    /// When the download URL stops working, by the server's clock.
+    /// The expiry of the download URL, by the server's clock.
     let expires: Date?
 }
 
-/// The requests that content transfers make. Tests have another implementation.
+/// The server requests of content transfers. Tests provide another implementation.
 ///
-/// All methods throw ``RequestFailure``, or a `CancellationError`.
+/// All methods throw ``RequestFailure`` or `CancellationError`.
 protocol ContentServer: Sendable {
     /// Announces an upload.
-    /// - Parameter name: the same name, type and size give the same content each time, with a new upload URL.
+    /// - Parameter name: an idempotency key. Repeated calls with the same name, type and size return the same content
+    ///   with a new upload URL.
     func announce(mimeType: String, size: Int, name: UUID) async throws -> ContentLocation
-    /// Uploads a whole file. The server does not keep an interrupted upload, so it begins again from the start.
-    /// - Parameter sent: called with the number of bytes that were sent so far.
+    /// Uploads a whole file. The server discards interrupted uploads, so each try starts at the first byte.
+    /// - Parameter sent: called with the number of bytes sent so far.
     func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws
-    /// Asks for a fresh download URL.
     func locate(_ id: ContentID) async throws -> ContentLocation
-    /// Downloads the bytes from an offset on.
-    /// - Parameter receive: receives each piece and its offset, in order. The first offset may be 0 even if another one was requested.
+    /// Downloads the bytes that follow an offset.
+    /// - Parameter receive: receives each chunk with its offset, in order. The first offset may be 0 even if another
+    ///   offset was requested.
     func download(
         _ url: String, from offset: Int, receive: @escaping @Sendable (Int, Data) async throws -> Void
     ) async throws -> DownloadEnd
 }
 
 enum DownloadEnd: Hashable, Sendable {
-    /// All bytes of the content have arrived.
     case complete
-    /// The content has no bytes at the offset.
+    /// The offset is not less than the size of the content.
     case beyondEnd
-    /// The URL does not work, or does not work any more.
+    /// The URL is invalid or has expired.
     case refused
 }
 
-/// Content transfers by the public protocol.
 struct ProtocolContentServer: ContentServer {
     let client: ProtocolClient
-    /// The session's token; nil while no user is signed in.
+    /// Returns the session token; nil if no user is signed in.
     let token: @Sendable () async -> String?
 
     func announce(mimeType: String, size: Int, name: UUID) async throws -> ContentLocation {
@@ -62,7 +60,7 @@ struct ProtocolContentServer: ContentServer {
     func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws {
         let chunks = FileChunks(url: file, taken: sent)
         let answer = try await requesting { try await client.upload(chunks, count: size, to: url, headers: ["Content-Type": mimeType]) }
-        // An upload URL works for a day. The next try announces the upload again, and gets a new one.
+        // Upload URLs expire after a day. The next try announces the upload again and receives a new URL.
         if answer.status == 404 { throw RequestFailure.transient(.network("the upload URL does not work any more"), retryAfter: nil) }
         guard answer.isSuccess else { throw RequestFailure(answer, permanent: .invalidMessage) }
     }
@@ -124,20 +122,20 @@ struct ProtocolContentServer: ContentServer {
     }
 }
 
-/// The address by which the server names itself.
+/// The server's public base URL.
 ///
-/// It may differ from the address that this client uses, for example behind a forwarded port. Content of the server itself is then requested at the client's
-/// address. URLs of other places, such as an object store, are used unchanged.
+/// It may differ from the address that this client uses, for example behind a forwarded port. URLs below the public
+/// base URL are rewritten to the client's address. Other URLs, for example of an object store, are used unchanged.
 struct PublicBase: Hashable, Sendable {
     private let base: String?
 
-    /// - Parameter refreshURL: the REST resource of content, below the server's address.
+    /// - Parameter refreshURL: the URL of the content's REST resource, which is below the public base URL.
     init(refreshURL: String?, id: ContentID) {
         let path = "/content/\(id)"
         base = refreshURL.flatMap { $0.hasSuffix(path) ? String($0.dropLast(path.count)) : nil }
     }
 
-    /// The URL at the address that this client uses.
+    /// Returns the URL at the address that this client uses.
     func reachable(_ url: String, by address: String) -> String {
         guard let base, url.hasPrefix(base + "/") else { return url }
         return address + url.dropFirst(base.count)

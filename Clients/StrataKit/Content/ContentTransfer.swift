@@ -2,10 +2,10 @@
 import Foundation
 import StrataModel
 
-/// Content that is to be uploaded, from a file in the ``ContentFolder``.
+/// An upload of a file in the ``ContentFolder``.
 struct ContentUpload: Hashable, Sendable {
     let part: UUID
-    /// The name by which the server recognizes a repeated upload.
+    /// The idempotency key of the upload.
     let name: UUID
     /// The name of the file; see ``ContentFolder/stage(_:id:)``.
     let file: String
@@ -16,11 +16,11 @@ struct ContentUpload: Hashable, Sendable {
 struct ContentDownload: Hashable, Sendable {
     let id: ContentID
     let mimeType: String
-    /// The size in bytes that the message gives.
+    /// The size in bytes according to the message.
     let size: Int
-    /// The URL in the message. If it is nil, the library asks the server for one.
+    /// The download URL in the message; nil: request one from the server.
     var url: String?
-    /// When ``url`` stops working; nil if that is not known.
+    /// The expiry of ``url``; nil if unknown.
     var expires: Date?
 }
 
@@ -28,12 +28,13 @@ struct ContentTransfer: Sendable {
     let server: any ContentServer
     let folder: ContentFolder
     let progress: TransferProgress
-    /// The time of the device. URLs that have expired by it are not tried.
+    /// Returns the device's time, which decides whether a URL has expired.
     var now: @Sendable () -> Date = { Date() }
 
     // MARK: Uploads
 
-    /// - Returns: the id that the server gave the content. A repeated upload of a part gets the same.
+    /// Uploads the file.
+    /// - Returns: the id that the server assigned to the content. Repeated uploads of a part return the same id.
     func upload(_ upload: ContentUpload) async throws -> ContentID {
         let (folder, file) = (folder, folder.file(upload.file))
         let size = try await ContentFolder.runBlocking { folder.size(of: file) }
@@ -81,7 +82,7 @@ struct ContentTransfer: Sendable {
         guard let url = location.downloadURL else {
             throw StrataError(.synchronizationFailure, "the server does not have the bytes of this content")
         }
-        // The size that the sender gave may be wrong. The server has counted the bytes.
+        // The sender's size may be wrong. The server's size is authoritative, because it has counted the bytes.
         place.expected = location.size
         for _ in 0..<2 {
             if try await reset(&place) { return }
@@ -96,9 +97,9 @@ struct ContentTransfer: Sendable {
         throw RequestFailure.transient(.network("the server has fewer bytes than it said"), retryAfter: nil)
     }
 
-    /// Tries the URL that came with the message. Its address may be one that this device cannot reach, so any failure before the first byte only means that
-    /// another URL is needed.
-    /// - Returns: whether the file is complete.
+    /// Tries the URL in the message. This device may be unable to reach its address. A temporary failure before the
+    /// first byte is therefore not an error: the caller requests another URL.
+    /// - Returns: true if the file is complete.
     private func fill(_ place: inout Place, fromGivenURLOf download: ContentDownload) async throws -> Bool {
         guard let url = download.url, download.expires.map({ $0 > now() }) ?? true else { return false }
         if try await reset(&place) { return true }
@@ -112,7 +113,8 @@ struct ContentTransfer: Sendable {
         }
     }
 
-    /// - Returns: whether the file has all bytes already. A file with more than that is emptied.
+    /// Prepares the file for a download. A file that is larger than expected is emptied.
+    /// - Returns: true if the file is already complete.
     private func reset(_ place: inout Place) async throws -> Bool {
         if place.size > place.expected { try await empty(&place) }
         progress.update(completed: place.size)

@@ -5,26 +5,25 @@ import StrataModel
 import Synchronization
 
 enum ContentTransferEvent: Sendable {
-    /// A transfer was added. It may have to wait for others.
+    /// A transfer was added. It may be queued behind others.
     case began(TransferID, TransferProgress)
     case ended(TransferID, Result)
-    /// Transfers wait until a user has signed in.
+    /// Transfers are blocked until a user signs in.
     case signInNeeded(nonce: String?)
 
-    /// How a transfer has ended.
     enum Result: Hashable, Sendable {
         case uploaded(ContentID)
-        /// The name of the file in the folder.
         case downloaded(file: String)
         case failed(StrataError)
         case cancelled
     }
 }
 
-/// Uploads and downloads content, a few transfers at a time, and repeats failed transfers where that can help.
+/// An actor that uploads and downloads content. It limits the number of concurrent transfers and retries those that
+/// failed temporarily.
 ///
-/// Transfers need a running ``run()``, and end with it. After a start of the process the owner adds the transfers again that are still needed. Then
-/// downloads continue where they stopped, and uploads begin again.
+/// Transfers are active only while ``run()`` is running, and end with it. After a restart of the process the owner adds
+/// all unfinished transfers again. Downloads resume; uploads start at the first byte.
 actor ContentTransfers {
     private enum Work: Sendable {
         case upload(ContentUpload)
@@ -34,7 +33,6 @@ actor ContentTransfers {
     private struct Job {
         let work: Work
         let progress: TransferProgress
-        /// Stops the present attempt.
         var stop = Wakeup()
         var waiters: [CheckedContinuation<ContentTransferEvent.Result, Never>] = []
     }
@@ -65,8 +63,8 @@ actor ContentTransfers {
         requests = Requests(changed: changed)
     }
 
-    /// Works until the task is cancelled. All transfers that have not ended then count as cancelled. Only one task may run it, and only once. A transfer that
-    /// is added afterwards is cancelled at once.
+    /// Processes transfers until the task is cancelled. Unfinished transfers then end as cancelled, and transfers that
+    /// are added afterwards are cancelled immediately. Call it once only.
     func run() async {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
@@ -82,12 +80,13 @@ actor ContentTransfers {
         for id in jobs.keys { endTransfer(id, result: .cancelled) }
     }
 
-    // MARK: Asking
+    // MARK: Starting and cancelling transfers
 
-    /// Uploads content, and waits for it. Cancelling the task that waits ends neither the transfer nor the wait; see ``cancel(_:)``.
-    /// - Returns: the id for the message's part.
-    /// - Throws: ``StrataError``, with ``StrataError/Code/transferCancelled`` if the app has cancelled it by its progress; `CancellationError` if it was
-    ///   cancelled in another way, also by the end of ``run()``.
+    /// Uploads content and waits for the end of the transfer. Cancelling the waiting task ends neither the transfer nor
+    /// the wait; see ``cancel(_:)``.
+    /// - Returns: the id of the content, for the message's part.
+    /// - Throws: ``StrataError``, with ``StrataError/Code/transferCancelled`` if the app cancelled the transfer by its
+    ///   progress; `CancellationError` if it was cancelled otherwise, for example by the end of ``run()``.
     func upload(_ upload: ContentUpload) async throws -> ContentID {
         let id = TransferID.upload(upload.part)
         let progress = addTransfer(id, work: .upload(upload), size: upload.size, rank: .init(isRequested: true))
@@ -99,9 +98,9 @@ actor ContentTransfers {
         throw CancellationError()
     }
 
-    /// Downloads content that the app asked for, and waits for it, as ``upload(_:)`` does.
+    /// Downloads content on request of the app, and waits for the end of the transfer as ``upload(_:)`` does.
     /// - Returns: the file.
-    /// - Throws: as ``upload(_:)``.
+    /// - Throws: the errors of ``upload(_:)``.
     func download(_ download: ContentDownload) async throws -> URL {
         let id = TransferID.download(download.id)
         addTransfer(id, work: .download(download), size: download.size, rank: .init(isRequested: true))
@@ -109,24 +108,22 @@ actor ContentTransfers {
         return folder.file(file)
     }
 
-    /// Begins a transfer without waiting for it; see ``ContentTransferEvent``. A transfer that is already in the queue continues.
+    /// Starts a download without waiting for it; see ``ContentTransferEvent``. A transfer that is already queued
+    /// continues.
     @discardableResult
     func beginDownload(_ download: ContentDownload, rank: TransferQueue.Rank) -> TransferProgress {
         addTransfer(.download(download.id), work: .download(download), size: download.size, rank: rank)
     }
 
-    /// Begins an upload without waiting for it.
     @discardableResult
     func beginUpload(_ upload: ContentUpload) -> TransferProgress {
         addTransfer(.upload(upload.part), work: .upload(upload), size: upload.size, rank: .init(isRequested: true))
     }
 
-    /// The progress of a transfer. Nil if there is none.
     func progress(of id: TransferID) -> TransferProgress? { jobs[id]?.progress }
 
     func cancel(_ id: TransferID) { performActions(queue.cancel(id)) }
 
-    /// Tells whether there is a connection.
     func connectionChanged(isConnected: Bool) { performActions(queue.connectionChanged(isConnected: isConnected)) }
 
     func signedIn() { performActions(queue.signedIn()) }
@@ -162,7 +159,7 @@ actor ContentTransfers {
         }
     }
 
-    /// Carries out the actions of an event, and makes ``run()`` look at the queue again.
+    /// Carries out the actions of an event, and wakes ``run()`` to check the queue.
     private func performActions(_ actions: [TransferQueue.Action]) {
         carryOut(actions)
         changed.signal()
@@ -196,7 +193,7 @@ actor ContentTransfers {
     }
 
     private func performTransfer(_ id: TransferID) async {
-        // The transfer was cancelled or paused before its task began, so there is nothing to stop.
+        // The transfer was cancelled or paused before its task started, so there is nothing to stop.
         guard let job = jobs[id], !queue.isStopping(id) else { return stopped(id) }
         let before = job.progress.completed
         let transfer = ContentTransfer(server: server, folder: folder, progress: job.progress)
@@ -215,12 +212,12 @@ actor ContentTransfers {
     }
 
     private func stopped(_ id: TransferID) {
-        // A signal that came too late must not stop the next try.
+        // Replace the signal: a late one must not stop the next attempt.
         jobs[id]?.stop = Wakeup()
         performActions(queue.stopped(id))
     }
 
-    /// - Returns: nil if it was stopped.
+    /// - Returns: nil if the attempt was stopped.
     private static func attempt(
         _ work: Work, by transfer: ContentTransfer, until stop: Wakeup
     ) async -> Result<ContentTransferEvent.Result, any Error>? {
@@ -246,7 +243,7 @@ actor ContentTransfers {
     }
 }
 
-/// The requests that apps make through progress objects, which cannot wait for the actor.
+/// A mailbox for requests that apps make through progress objects. Those are synchronous and cannot await the actor.
 private final class Requests: Sendable {
     private let list = Mutex<[(TransferID, TransferProgress.Request)]>([])
     private let changed: Wakeup

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which files of content are deleted when they take too much of the disk.
+/// The selection of content files to delete when they exceed the disk capacity.
 struct DiskPlan: Hashable, Sendable {
     struct File: Hashable, Sendable {
         let name: String
         let size: Int
-        /// When its content was last read, in microseconds since 1970.
+        /// The last read of the content, in microseconds since 1970.
         let usedAt: Int64
-        /// Whether it can be downloaded again. A file that waits for its upload cannot.
+        /// True if the file can be downloaded again. False for pending uploads.
         let isOnServer: Bool
     }
 
-    /// The least recently used first.
+    /// The files to delete, least recently used first.
     let deletions: [File]
 
+    /// Selects the files to delete.
     /// - Parameters:
     ///   - files: all files of content.
-    ///   - capacity: bytes that they may take together. 0 means no limit. Above it, files are deleted until at most 80 % of it are left.
+    ///   - capacity: the maximum total size in bytes; 0: no limit. If it is exceeded, files are deleted until at most
+    ///     80 % of it are used.
     init(files: [File], capacity: Int) {
         var used = files.map(\.size).clampedSum
         guard capacity > 0, used > capacity else {

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Functions for MIME types, which the library keeps as plain text.
+/// Helpers for MIME types, which the library stores as plain text.
 enum MIMEType {
-    /// The longest type that the server takes for content beside a message.
+    /// The maximum length of a MIME type that the server accepts for content, in bytes.
     static let longest = 255
 
-    /// Whether a part may have this type: two words with one slash between them, without white space, at most ``longest`` characters of ASCII.
+    /// True if a part may have this type: two words separated by one slash, printable ASCII without white space, at
+    /// most ``longest`` characters.
     static func isValid(_ text: String) -> Bool {
         let words = text.split(separator: "/", omittingEmptySubsequences: false)
         return words.count == 2 && words.allSatisfy { !$0.isEmpty } && text.utf8.count <= longest
             && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
-    /// Whether parts of this type are sent as text if they are UTF-8.
+    /// True if parts of this type are sent as text, provided that their bytes are UTF-8.
     static func isText(_ text: String) -> Bool { text.lowercased().hasPrefix("text/") }
 
-    /// Type and subtype in lower case, without parameters: `text/plain` for `Text/Plain;charset=utf-8`.
+    /// Returns type and subtype in lower case, without parameters: `text/plain` for `Text/Plain;charset=utf-8`.
     static func essence(_ text: String) -> String { String(text.prefix { $0 != ";" && !$0.isWhitespace }).lowercased() }
 
-    /// The extension of a file with content of this type. It has only small letters and digits, even if the sender's type has others.
+    /// Returns the file name extension for content of this type. It contains only lower-case letters and digits,
+    /// because the sender controls the type.
     static func fileExtension(_ text: String) -> String {
         let essence = essence(text)
         if let known = extensions[essence] { return known }

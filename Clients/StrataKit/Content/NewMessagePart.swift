@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// One part of a message that is about to be sent.
+/// One part of a message to be sent.
 ///
-/// A part of up to 2,048 characters of text, or 2,048 bytes of anything else, is sent with the message. The bytes of a larger one are uploaded first; the
-/// message goes out when all of them are on the server.
+/// A part of up to 2,048 characters of text, or 2,048 bytes of other data, is sent inside the message. Larger parts are
+/// uploaded first; the message is sent after all uploads are complete.
 public struct NewMessagePart: Hashable, Sendable {
-    /// Where the bytes of the part are.
     enum Source: Hashable, Sendable {
         case data(Data)
         case file(URL)
     }
 
-    /// Bytes of the largest part: 2 GiB. An operator may allow less, in which case the upload fails.
+    /// The maximum size of a part: 2 GiB, in bytes. If the operator has set a lower limit, the upload fails.
     public static let maximumSize = 2 << 30
 
-    /// For example `image/jpeg`.
+    /// The MIME type, for example `image/jpeg`.
     public let mimeType: String
-    /// Bytes; 0 is legal.
+    /// The size in bytes; 0 is valid.
     public let size: Int
     let source: Source
 
-    /// A part of these bytes.
-    /// - Parameter mimeType: two words with one slash between them, without white space, at most 255 characters of ASCII.
-    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` for another `mimeType`, ``StrataError/Code/dataLengthExceedsMaximum`` for more than
-    ///   ``maximumSize`` bytes.
+    /// Creates a part from bytes.
+    /// - Parameter mimeType: two words separated by one slash, printable ASCII without white space, at most 255
+    ///   characters.
+    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` for an invalid `mimeType`,
+    ///   ``StrataError/Code/dataLengthExceedsMaximum`` for more than ``maximumSize`` bytes.
     public init(mimeType: String, data: Data) throws(StrataError) {
         try self.init(checking: mimeType, size: data.count, .data(data))
     }
 
-    /// A part with the bytes of a file, which are copied when the message is sent.
+    /// Creates a part from a file. The bytes are copied when the message is sent.
     /// - Parameter mimeType: as in ``init(mimeType:data:)``.
-    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` for another `mimeType`, or if there is no such file that can be read;
-    ///   ``StrataError/Code/dataLengthExceedsMaximum`` for more than ``maximumSize`` bytes.
+    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` for an invalid `mimeType` or an unreadable
+    ///   file; ``StrataError/Code/dataLengthExceedsMaximum`` for more than ``maximumSize`` bytes.
     public init(mimeType: String, fileURL: URL) throws(StrataError) {
         try self.init(checking: mimeType, size: try Self.size(of: fileURL), .file(fileURL))
     }
 
-    /// A part of type `text/plain`.
+    /// Creates a part of type `text/plain`.
     public static func text(_ text: String) -> NewMessagePart { NewMessagePart("text/plain", Data(text.utf8)) }
 
     private init(_ mimeType: String, _ data: Data) {
@@ -56,7 +56,7 @@ public struct NewMessagePart: Hashable, Sendable {
         try checkSize()
     }
 
-    /// Checks the size of a part, which ``text(_:)`` cannot refuse.
+    /// Checks the part's size. ``text(_:)`` does not throw, so its parts are checked when the message is sent.
     func checkSize() throws(StrataError) {
         guard size <= Self.maximumSize else {
             throw StrataError(.dataLengthExceedsMaximum, "a part has \(size) bytes; \(Self.maximumSize) are the most")

@@ -3,19 +3,19 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// How the bytes of a part reach the server.
+/// The way in which the bytes of a part reach the server.
 enum PartPlacement: Hashable, Sendable {
-    /// The bytes are in the message, as text.
+    /// Inline, as text.
     case text(String)
-    /// The bytes are in the message, encoded.
+    /// Inline, as base64.
     case base64(Data)
-    /// Uploaded as content before the message is sent.
+    /// Separate content, uploaded before the message is sent.
     case content
 
-    /// The most bytes that can be 2,048 UTF-16 units: a character of three bytes is one unit.
+    /// The maximum size in bytes of text with 2,048 UTF-16 units: a three-byte character is one unit.
     private static let textBytes = Limits.inlinePartUnits * 3
 
-    /// The placement of a part with this type and these bytes, without regard to the other parts of the message.
+    /// Determines the placement of a part on its own, ignoring the other parts of the message.
     init(mimeType: String, data: Data) {
         if let text = Self.text(mimeType: mimeType, data: data) {
             self = text.utf16.count <= Limits.inlinePartUnits ? .text(text) : .content
@@ -24,8 +24,9 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// The placement of a part, without regard to the other parts of the message.
-    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` if its file cannot be read any more.
+    /// Determines the placement of a part on its own, ignoring the other parts of the message.
+    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` if the part's file has changed or is
+    ///   unreadable.
     init(_ part: NewMessagePart) throws(StrataError) {
         guard part.size <= Self.textBytes else {
             self = .content
@@ -41,8 +42,10 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// The placements of the parts of one message. Together they may have ``Limits/inlineMessageBytes`` in the message; beyond it the largest are uploaded.
-    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` if a file cannot be read any more, ``StrataError/Code/dataLengthExceedsMaximum``.
+    /// Returns the placements of the parts of one message. If the inline parts together exceed
+    /// ``Limits/inlineMessageBytes``, the largest are uploaded instead.
+    /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` if a file has changed or is unreadable,
+    ///   ``StrataError/Code/dataLengthExceedsMaximum``.
     static func plan(for parts: [NewMessagePart]) throws(StrataError) -> [PartPlacement] {
         var placements: [PartPlacement] = []
         for part in parts {
@@ -58,7 +61,7 @@ enum PartPlacement: Hashable, Sendable {
         return placements
     }
 
-    /// Bytes that count for the limit of a message.
+    /// The number of bytes that count towards the inline limit of a message.
     var inlineSize: Int {
         switch self {
         case .text(let text): text.utf8.count
@@ -67,7 +70,7 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// The members of a part on the wire that carry its bytes. Uploaded content has none.
+    /// The JSON members that carry the part's bytes. Empty for uploaded content.
     var members: [String: JSONValue] {
         switch self {
         case .text(let text): ["body": .string(text)]
@@ -76,7 +79,7 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// The text of a part. Nil if the bytes are not UTF-8, or have a NUL, which the server does not store.
+    /// Returns the text of a part. nil if the bytes are not UTF-8 or contain a NUL, which the server cannot store.
     private static func text(mimeType: String, data: Data) -> String? {
         guard MIMEType.isText(mimeType), !data.contains(0) else { return nil }
         return String(data: data, encoding: .utf8)

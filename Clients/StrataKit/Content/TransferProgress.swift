@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// The progress of an upload or download of content, of a fetch of older messages, or of a synchronization.
+/// The progress of a content transfer, of a fetch of older messages, or of a synchronization.
 ///
-/// Iterate over it for the fraction that is done, from 0 to 1: the present one first, then the newest whenever it has changed, until it is over. Several
-/// tasks may iterate at once. The fraction goes back if an upload has to begin again: the server takes uploads whole, so one that broke off cannot be
-/// resumed. Downloads are.
+/// Iterate over it to receive the completed fraction, from 0 to 1. The first element is the current fraction. A new
+/// element follows after each change until the end; intermediate values may be skipped. Several tasks may iterate
+/// concurrently.
 ///
-/// All members can be used in any isolation, and a loop over it runs in the isolation of the task that has it.
+/// The fraction decreases if an interrupted upload starts again, because the server cannot resume uploads. Downloads
+/// resume.
+///
+/// All members can be used in any isolation. Iteration runs in the isolation of the iterating task.
 public final class TransferProgress: Sendable {
-    /// What ``total`` and ``completed`` count.
+    /// The unit of ``total`` and ``completed``.
     public enum Unit: Sendable, Hashable {
         case bytes
         case messages
@@ -28,16 +31,17 @@ public final class TransferProgress: Sendable {
         var lastObserver = 0
     }
 
-    /// The unit of the counts.
+    /// The unit of ``total`` and ``completed``.
     public let unit: Unit
-    /// Whether ``cancel()`` has an effect. Transfers of content and fetches of older messages can be cancelled.
+    /// A Boolean value that indicates whether ``cancel()`` has an effect. Content transfers and fetches of older
+    /// messages can be cancelled.
     public let isCancellable: Bool
-    /// Whether ``pause()`` has an effect. Downloads can be paused.
+    /// A Boolean value that indicates whether ``pause()`` has an effect. Downloads can be paused.
     public let isPausable: Bool
     private let state: Mutex<State>
     private let request: @Sendable (Request) -> Void
 
-    /// - Parameter request: called with a request of the app, if it is possible and the work has not ended.
+    /// - Parameter request: called with each request of the app that is possible, until the work has ended.
     init(
         total: Int = 0, unit: Unit = .bytes, isCancellable: Bool = false, isPausable: Bool = false,
         request: @escaping @Sendable (Request) -> Void = { _ in }
@@ -49,21 +53,23 @@ public final class TransferProgress: Sendable {
         self.request = request
     }
 
-    /// The whole amount, in the ``unit``. 0 while it is not known. It may grow, for example when messages arrive during a fetch of older ones.
+    /// The total amount of work, in the ``unit``; 0 while it is unknown. It can grow, for example if messages arrive
+    /// during a fetch of older messages.
     public var total: Int { state.withLock { $0.total } }
-    /// The completed amount.
+    /// The completed amount of work, in the ``unit``.
     public var completed: Int { state.withLock { $0.completed } }
-    /// Whether the work has ended: done, failed or cancelled.
+    /// A Boolean value that indicates whether the work has ended: completed, failed or cancelled.
     public var isFinished: Bool { state.withLock { $0.isFinished } }
-    /// Whether ``cancel()`` came before the end.
+    /// A Boolean value that indicates whether ``cancel()`` was called before the end.
     public var isCancelled: Bool { state.withLock { $0.isCancelled } }
-    /// Whether the work waits for ``resume()``.
+    /// A Boolean value that indicates whether the work is paused until ``resume()``.
     public var isPaused: Bool { state.withLock { $0.isPaused } }
-    /// From 0 to 1. Where there is nothing to be done, or the total is not known, it is 0 until the end.
+    /// The completed fraction, from 0 to 1. If there is no work or the total is unknown, the fraction is 0 until the
+    /// end.
     public var fraction: Double { AggregateProgress([self]).fraction }
 
-    /// Cancels the work, if that is possible. A message whose upload is cancelled is not sent: it fails. Bytes that were downloaded are kept for the next time,
-    /// and so are messages that were fetched.
+    /// Cancels the work, if possible. A message whose upload is cancelled fails. Downloaded bytes and fetched messages
+    /// are kept.
     public func cancel() {
         sendRequest(.cancel) { state in
             guard isCancellable, !state.isCancelled else { return false }
@@ -72,8 +78,8 @@ public final class TransferProgress: Sendable {
         }
     }
 
-    /// Pauses the work until ``resume()``, if that is possible. Bytes that were downloaded are kept. A pause does not outlast the connection that the app has
-    /// requested: it ends with ``StrataClient/disconnect()``.
+    /// Pauses the work until ``resume()``, if possible. Downloaded bytes are kept. A pause ends with
+    /// ``StrataClient/disconnect()``.
     public func pause() {
         sendRequest(.pause) { state in
             guard isPausable, !state.isPaused, !state.isCancelled else { return false }
@@ -82,7 +88,7 @@ public final class TransferProgress: Sendable {
         }
     }
 
-    /// Continues after ``pause()``.
+    /// Resumes paused work.
     public func resume() {
         sendRequest(.resume) { state in
             guard state.isPaused else { return false }
@@ -95,8 +101,8 @@ public final class TransferProgress: Sendable {
         if state.withLock({ state in !state.isFinished && change(&state) }) { request(wish) }
     }
 
-    /// Sets how much is done.
-    /// - Parameter total: the new total. Nil leaves it unchanged.
+    /// Sets the completed amount.
+    /// - Parameter total: the new total; nil: unchanged.
     func update(completed: Int, total: Int? = nil) {
         change { state in
             guard !state.isFinished, state.completed != completed || total.map({ $0 != state.total }) ?? false else { return false }
@@ -106,8 +112,8 @@ public final class TransferProgress: Sendable {
         }
     }
 
-    /// Ends all iterations.
-    /// - Parameter isComplete: whether all is done.
+    /// Ends the work and all iterations.
+    /// - Parameter isComplete: true if all work was done.
     func finish(isComplete: Bool) {
         change { state in
             guard !state.isFinished else { return false }
@@ -117,7 +123,7 @@ public final class TransferProgress: Sendable {
         }
     }
 
-    /// Calls `changed` after each change, until ``removeObserver(_:)``.
+    /// Registers an observer, which is called after each change until ``removeObserver(_:)``.
     func observe(_ changed: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
             state.lastObserver += 1
@@ -135,56 +141,57 @@ public final class TransferProgress: Sendable {
 }
 
 extension TransferProgress: Hashable {
-    /// Whether both are the same object.
+    /// Returns true if both are the same object.
     public static func == (a: TransferProgress, b: TransferProgress) -> Bool { a === b }
-    /// Of the object.
+    /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension TransferProgress: AsyncSequence {
-    /// The fraction that is done.
+    /// The completed fraction.
     public typealias Element = Double
-    /// Iterating does not fail.
+    /// The iteration does not fail.
     public typealias Failure = Never
 
-    /// Begins with the present fraction.
+    /// Returns an iterator whose first element is the current fraction.
     public func makeAsyncIterator() -> AsyncStream<Double>.Iterator { AggregateProgress([self]).makeAsyncIterator() }
 }
 
-/// The progress of several transfers together, for example of all uploads of one message. They should have the same ``TransferProgress/Unit``.
+/// The combined progress of several transfers, for example of all uploads of one message. The transfers should have the
+/// same ``TransferProgress/Unit``.
 ///
-/// Iterate over it as over ``TransferProgress``. The iteration ends when all of them have ended.
+/// Iterate over it as over ``TransferProgress``. The iteration ends when all transfers have ended.
 public struct AggregateProgress: Sendable {
-    /// The transfers.
+    /// The individual transfers.
     public let children: [TransferProgress]
 
-    /// The progress of these transfers together.
+    /// Creates the combined progress of transfers.
     public init(_ children: [TransferProgress]) { self.children = children }
 
-    /// The whole amount of all transfers.
+    /// The total amount of all transfers.
     public var total: Int { children.map(\.total).clampedSum }
-    /// The completed amount.
+    /// The completed amount of all transfers.
     public var completed: Int { children.map(\.completed).clampedSum }
-    /// Whether all transfers are over.
+    /// A Boolean value that indicates whether all transfers have ended.
     public var isFinished: Bool { children.allSatisfy(\.isFinished) }
-    /// Whether all transfers that are not over wait for ``resume()``.
+    /// A Boolean value that indicates whether all unfinished transfers are paused.
     public var isPaused: Bool { !isFinished && children.allSatisfy { $0.isFinished || $0.isPaused } }
-    /// Whether all transfers that are not over can be cancelled.
+    /// A Boolean value that indicates whether all unfinished transfers can be cancelled.
     public var isCancellable: Bool { children.allSatisfy { $0.isFinished || $0.isCancellable } }
-    /// Whether all transfers that are not over can be paused.
+    /// A Boolean value that indicates whether all unfinished transfers can be paused.
     public var isPausable: Bool { children.allSatisfy { $0.isFinished || $0.isPausable } }
-    /// From 0 to 1. Where there is nothing to be done, it is 0 until all transfers are over.
+    /// The completed fraction, from 0 to 1. If there is no work, the fraction is 0 until all transfers have ended.
     public var fraction: Double {
         let total = total
         return total == 0 ? (isFinished ? 1 : 0) : Swift.min(Double(completed) / Double(total), 1)
     }
 
-    /// Cancels all transfers that are not over and can be cancelled.
+    /// Cancels all unfinished transfers that can be cancelled.
     public func cancel() {
         for child in children { child.cancel() }
     }
 
-    /// Pauses all transfers that are not over and can be paused.
+    /// Pauses all unfinished transfers that can be paused.
     public func pause() {
         for child in children { child.pause() }
     }
@@ -196,15 +203,15 @@ public struct AggregateProgress: Sendable {
 }
 
 extension AggregateProgress: AsyncSequence {
-    /// The fraction that is done.
+    /// The completed fraction.
     public typealias Element = Double
-    /// Iterating does not fail.
+    /// The iteration does not fail.
     public typealias Failure = Never
 
-    /// Begins with the present fraction.
+    /// Returns an iterator whose first element is the current fraction.
     public func makeAsyncIterator() -> AsyncStream<Double>.Iterator {
         let (stream, continuation) = AsyncStream.makeStream(of: Double.self, bufferingPolicy: .bufferingNewest(1))
-        // Transfers change at the same time. Without the lock, an older fraction could follow a newer one.
+        // Transfers change concurrently. Without the lock, an older fraction could follow a newer one.
         let turn = TurnTaker()
         let tell: @Sendable () -> Void = {
             turn.takeTurn { _ = continuation.yield(fraction) }
@@ -219,7 +226,7 @@ extension AggregateProgress: AsyncSequence {
     }
 }
 
-/// A lock: one thread at a time runs the given code.
+/// A lock that one thread at a time holds while it runs the given code.
 private final class TurnTaker: Sendable {
     private let lock = Mutex(())
     func takeTurn(_ body: () -> Void) { lock.withLock { _ in body() } }

@@ -2,42 +2,43 @@
 import Foundation
 import StrataModel
 
-/// Names one upload or download of content.
 enum TransferID: Hashable, Sendable {
-    /// The upload of the part with this id. Its content has no id until the server gives it one.
+    /// The upload of the part with this id. Its content has no id until the server assigns one.
     case upload(UUID)
     case download(ContentID)
 
     var isUpload: Bool { if case .upload = self { true } else { false } }
 }
 
-/// Decides which transfers run: a few at a time, and downloads of new messages before those of old ones. Failed ones run again later, paused ones do not run.
+/// A state machine that schedules transfers. It limits concurrency, prefers downloads of newer messages, retries failed
+/// transfers after a delay, and does not run paused transfers.
 ///
-/// The owner carries out the actions that each event returns, reports how each started transfer has ended, and calls ``timerDue(at:)`` at ``deadline``.
+/// The owner carries out the actions that each event returns, reports the end of each started transfer, and calls
+/// ``timerDue(at:)`` at ``deadline``.
 struct TransferQueue: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// An action that the owner carries out.
     enum Action: Hashable, Sendable {
         case start(TransferID)
         /// Stop the transfer, and call ``TransferQueue/stopped(_:)`` when it has ended.
         case stop(TransferID)
-        /// The transfer has failed. A nil error means that it was cancelled. A running one may not have ended yet.
+        /// The transfer failed; a nil error means that it was cancelled. The attempt may still be running.
         case end(TransferID, StrataError?)
-        /// Transfers wait until a user has signed in.
+        /// Transfers are blocked until a user signs in.
         case askForSignIn(nonce: String?)
     }
 
-    /// How many transfers run at a time.
+    /// The maximum numbers of concurrent transfers.
     struct Width: Hashable, Sendable {
         var uploads = 5
         var downloads = 15
     }
 
-    /// The order of transfers: first those that the app asked for, then those of newer messages, then those that were added earlier.
+    /// The priority of a transfer. Requests of the app come first, then transfers of newer messages, then transfers
+    /// that were added earlier.
     struct Rank: Hashable, Sendable, Comparable {
         var isRequested: Bool
-        /// The place of the message among all others.
+        /// The message's position in the order of all messages.
         var ordering: Int64
         fileprivate var sequence = 0
 
@@ -46,7 +47,7 @@ struct TransferQueue: Sendable {
             self.ordering = ordering
         }
 
-        /// Whether `a` comes later than `b`.
+        /// Returns true if `a` has lower priority than `b`.
         static func < (a: Rank, b: Rank) -> Bool {
             if a.isRequested != b.isRequested { return b.isRequested }
             return a.ordering != b.ordering ? a.ordering < b.ordering : a.sequence > b.sequence
@@ -56,13 +57,13 @@ struct TransferQueue: Sendable {
     private enum State {
         case waiting
         case running
-        /// The transfer waits for its next attempt.
+        /// Delayed until its next attempt.
         case resting
-        /// The transfer waits for ``TransferQueue/resume(_:)``.
         case paused
-        /// The transfer was paused and has not ended yet. It still takes a place.
+        /// Paused while running; the attempt has not ended yet and still occupies a slot.
         case pausing(isResumed: Bool)
-        /// The transfer was cancelled and has not ended yet. It still takes a place. If it has a rank, it was added again meanwhile.
+        /// Cancelled while running; the attempt has not ended yet and still occupies a slot. A rank means that the
+        /// transfer was added again in the meantime.
         case stopping(addedAgain: Rank?)
     }
 
@@ -77,7 +78,7 @@ struct TransferQueue: Sendable {
     private var isConnected: Bool
     private var needsSignIn = false
     private var transfers: [TransferID: Transfer] = [:]
-    /// The waiting transfers. The next one to run is the last.
+    /// The waiting transfers in ascending priority: the last one runs next.
     private var uploads: [(rank: Rank, id: TransferID)] = []
     private var downloads: [(rank: Rank, id: TransferID)] = []
     private var runningUploads = 0
@@ -91,10 +92,10 @@ struct TransferQueue: Sendable {
         self.isConnected = isConnected
     }
 
-    /// When ``timerDue(at:)`` must be called next; nil while no transfer waits for its next try.
+    /// The time of the next call to ``timerDue(at:)``; nil if no transfer is delayed.
     var deadline: Instant? { resting.values.min() }
 
-    /// Whether the transfer is in the queue and was not cancelled.
+    /// Returns true if the transfer is in the queue and was not cancelled.
     func contains(_ id: TransferID) -> Bool {
         switch transfers[id]?.state {
         case nil, .stopping(addedAgain: nil): false
@@ -102,7 +103,7 @@ struct TransferQueue: Sendable {
         }
     }
 
-    /// Whether the transfer was cancelled or paused and has not ended yet.
+    /// Returns true if the transfer was cancelled or paused and its attempt has not ended yet.
     func isStopping(_ id: TransferID) -> Bool {
         switch transfers[id]?.state {
         case .stopping, .pausing: true
@@ -112,7 +113,7 @@ struct TransferQueue: Sendable {
 
     // MARK: Events
 
-    /// Adds a transfer. If it is already in the queue, only its rank can change, to a better one.
+    /// Adds a transfer. If it is already queued, the call can only raise its rank.
     mutating func addTransfer(_ id: TransferID, rank: Rank) -> [Action] {
         lastSequence += 1
         var rank = rank
@@ -135,10 +136,10 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    /// A try of a started transfer has failed.
+    /// Reports a failed attempt of a started transfer.
     /// - Parameters:
-    ///   - madeProgress: whether it transferred bytes, so that earlier failures do not count.
-    ///   - random: from 0 up to 1.
+    ///   - madeProgress: true if the attempt transferred bytes; earlier failures then do not count.
+    ///   - random: a random number in 0..<1.
     mutating func transferFailed(_ id: TransferID, failure: RequestFailure, madeProgress: Bool, at now: Instant, random: Double) -> [Action] {
         guard var transfer = transfers[id], case .running = transfer.state else { return [] }
         release(id)
@@ -164,7 +165,6 @@ struct TransferQueue: Sendable {
         }
     }
 
-    /// The transfer is not wanted any more.
     mutating func cancel(_ id: TransferID) -> [Action] {
         switch transfers[id]?.state {
         case nil, .stopping(addedAgain: nil): return []
@@ -184,7 +184,6 @@ struct TransferQueue: Sendable {
         return [.end(id, nil)]
     }
 
-    /// The transfer is to wait for ``resume(_:)``.
     mutating func pause(_ id: TransferID) -> [Action] {
         switch transfers[id]?.state {
         case nil, .stopping, .paused: break
@@ -212,7 +211,7 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    /// A transfer that was to stop has ended, with or without success.
+    /// Reports the end of an attempt that was stopped, whether it succeeded or failed.
     mutating func stopped(_ id: TransferID) -> [Action] {
         guard let transfer = transfers[id] else { return [] }
         switch transfer.state {
@@ -228,13 +227,14 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    /// Moves transfers whose time has come back into the queue.
+    /// Requeues the delayed transfers that are due.
     mutating func timerDue(at now: Instant) -> [Action] {
         retry(resting.filter { $0.value <= now })
         return startNext()
     }
 
-    /// The connection has changed. With one, every waiting transfer may start at once. Without one, no transfer starts, and running transfers continue.
+    /// Updates the state of the connection. With a connection, delayed transfers become due immediately. Without one,
+    /// no transfer starts; running transfers continue.
     mutating func connectionChanged(isConnected: Bool) -> [Action] {
         self.isConnected = isConnected
         guard isConnected else { return [] }
@@ -247,7 +247,7 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    // MARK: The lists
+    // MARK: Queues
 
     private mutating func startNext() -> [Action] {
         guard isConnected, !needsSignIn else { return [] }
@@ -306,7 +306,7 @@ struct TransferQueue: Sendable {
         }
     }
 
-    /// The index at which the rank is or belongs. No two transfers have the same rank.
+    /// Returns the index at which the rank is or belongs. Ranks are unique.
     private static func place(of rank: Rank, in list: [(rank: Rank, id: TransferID)]) -> Int {
         var range = 0..<list.count
         while !range.isEmpty {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// Counts the bytes of a file that are written, for a closure that writes them.
+/// A thread-safe counter of written bytes, shared with the closure that writes them.
 final class WrittenBytes: Sendable {
     private let state: Mutex<Int>
 

@@ -1,50 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// A conversation as it was on this device at one moment. It does not change; ask the client for it again, or use a query controller, to see later states.
+/// A snapshot of a conversation on this device. It does not change. To see later states, request the conversation again
+/// from the client or use a query controller.
 public struct Conversation: Hashable, Sendable, Identifiable {
-    /// Does not change, with one exception: if another user created the same distinct conversation first, this one takes the other's id. The old id
-    /// still finds it.
+    /// The conversation's id. It is stable, with one exception: if another user created the same distinct conversation
+    /// first, this one takes the other's id. Lookups by the old id still find it.
     public var id: ConversationID
-    /// The participants, with this user; empty once this user was removed.
+    /// The participants, including this user; empty after this user was removed.
     public var participants: Set<Identity>
-    /// The time of its creation: on this device for own conversations until the server has accepted them, on the server for all others.
+    /// The creation time. By this device's clock for own conversations that the server has not accepted yet, otherwise
+    /// by the server's clock.
     public var createdAt: Date
     /// The newest message on this device.
     public var lastMessage: Message?
-    /// Whether an unread message of it is on this device.
+    /// A Boolean value that indicates whether an unread message of the conversation is on this device.
     public var hasUnreadMessages: Bool
-    /// Whether it is the one distinct conversation of its participants.
+    /// A Boolean value that indicates whether this is the one distinct conversation of its participants.
     public var isDistinct: Bool
-    /// Whether it was deleted. Only in changes that tell of the deletion.
+    /// A Boolean value that indicates whether the conversation was deleted. True only in changes that report the
+    /// deletion.
     public var isDeleted = false
-    /// Whether other participants see deliveries. Fixed when the conversation is created.
+    /// A Boolean value that indicates whether participants receive delivery receipts. Fixed at creation.
     public var deliveryReceiptsEnabled: Bool
-    /// Whether other participants see what was read. Fixed when the conversation is created.
+    /// A Boolean value that indicates whether participants receive read receipts. Fixed at creation.
     public var readReceiptsEnabled: Bool
-    /// Messages, on this device or not.
+    /// The total number of messages, including those that are not on this device.
     public var totalMessageCount: Int
-    /// Unread messages, on this device or not.
+    /// The number of unread messages, including those that are not on this device.
     public var totalUnreadMessageCount: Int
-    /// Values that participants have set for the conversation. To change it, call ``setMetadata(_:merge:)`` and its siblings.
+    /// The values that participants have set for the conversation. Change them with ``setMetadata(_:merge:)`` and
+    /// related methods.
     public internal(set) var metadata: Metadata
     var owner = SnapshotOwner(nil)
 
     /// The ids of the participants that are users.
     public var participantIDs: Set<UserID> { Set(participants.compactMap(\.userID)) }
 
-    /// Options of a new conversation.
+    /// The options of a new conversation.
     public struct Options: Sendable, Hashable {
-        /// Whether these participants share one such conversation.
+        /// A Boolean value that indicates whether these participants share a single distinct conversation.
         public var isDistinct: Bool
-        /// Whether other participants see deliveries. Turn it off for more than a few participants: receipts grow with participants times messages.
+        /// A Boolean value that indicates whether participants receive delivery receipts. Disable them for large
+        /// groups, because the number of receipts grows with participants times messages.
         public var deliveryReceipts: Bool
-        /// Whether other participants see what was read.
+        /// A Boolean value that indicates whether participants receive read receipts.
         public var readReceipts: Bool
-        /// The first metadata.
+        /// The initial metadata.
         public var metadata: Metadata
 
-        /// Distinct, with both kinds of receipts and without metadata, unless said otherwise.
+        /// Creates options. The default is a distinct conversation with both kinds of receipts and without metadata.
         public init(isDistinct: Bool = true, deliveryReceipts: Bool = true, readReceipts: Bool = true, metadata: Metadata = [:]) {
             self.isDistinct = isDistinct
             self.deliveryReceipts = deliveryReceipts
@@ -54,20 +59,21 @@ public struct Conversation: Hashable, Sendable, Identifiable {
     }
 }
 
-/// The users for whom something is deleted.
+/// The scope of a deletion.
 public enum DeletionMode: String, Sendable, Hashable, Codable {
-    /// For this user, on all their devices. Others keep it.
+    /// This user's devices only. Other participants keep the object.
     case myDevices = "my_devices"
-    /// For all participants, for good.
+    /// All participants, permanently.
     case allParticipants = "all_participants"
 }
 
-/// The existing messages that are fetched automatically. New messages always arrive while the user is signed in, and missed ones with the next connection.
+/// The existing messages that are fetched automatically. New messages always arrive while the user is signed in; missed
+/// messages arrive with the next connection.
 public enum SyncPolicy: Hashable, Sendable, Codable {
-    /// All messages. Takes bandwidth, and time at the first start.
+    /// All messages. The first start takes more time and bandwidth.
     case completeHistory
-    /// In each conversation all from the first unread one on; the newest alone if all are read.
+    /// In each conversation, all messages from the first unread one; only the newest if all are read.
     case unreadOnly
-    /// In each conversation the newest `count`.
+    /// In each conversation, the newest `count` messages.
     case partialHistory(count: Int = 25)
 }

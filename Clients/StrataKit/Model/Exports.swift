@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// An app that imports StrataKit can use ids, key paths of metadata and limits without naming a second module.
+// Apps that import StrataKit can use ids, metadata paths and limits without importing a second module.
 @_exported public import StrataModel

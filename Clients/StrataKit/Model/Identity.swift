@@ -1,54 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// A user as others see them. Identities come from the operator: StrataKit shows them and never changes them.
+/// A user as other users see them. The operator defines identities; StrataKit displays them and never changes them.
 public struct Identity: Hashable, Sendable, Identifiable {
-    /// The user.
+    /// The user's id; nil for a sender that is not a user.
     public var userID: UserID?
-    /// Nil if the operator gave none.
+    /// The display name; nil if the operator did not set it.
     public var displayName: String?
-    /// Nil if the operator gave none.
+    /// The first name; nil if the operator did not set it.
     public var firstName: String?
-    /// Nil if the operator gave none.
+    /// The last name; nil if the operator did not set it.
     public var lastName: String?
-    /// Nil if the operator gave none.
+    /// The email address; nil if the operator did not set it.
     public var emailAddress: String?
-    /// Nil if the operator gave none.
+    /// The phone number; nil if the operator did not set it.
     public var phoneNumber: String?
-    /// The address of a picture; nil if the operator gave none.
+    /// The URL of a picture; nil if the operator did not set it.
     public var avatarImageURL: String?
-    /// An RSA key, which neither the server nor StrataKit looks into; nil if the operator gave none.
+    /// An RSA key; nil if the operator did not set it. Neither the server nor StrataKit interprets it.
     public var publicKey: String?
-    /// Strings that the operator attached.
+    /// The strings that the operator attached to the identity.
     public var metadata: [String: String] = [:]
-    /// Whether changes of this identity are told to this user: because both are in a conversation, or ``StrataClient/follow(_:)`` was called.
+    /// A Boolean value that indicates whether this user receives changes of the identity. True if both share a
+    /// conversation, or after ``StrataClient/follow(_:)``.
     public var isFollowed = false
-    /// Whether this user has blocked that user, by ``StrataClient/block(_:)``.
+    /// A Boolean value that indicates whether this user has blocked the identity with ``StrataClient/block(_:)``.
     public var isBlocked = false
-    /// The last known presence; nil if none is known. The user's own is `offline` while there is no connection.
+    /// The last known presence status; nil if unknown. The user's own status is `offline` while there is no connection.
     public var presenceStatus: PresenceStatus?
-    /// When the user was last online; it changes when they go offline. Nil if that is not known.
+    /// The time at which the user was last online; nil if unknown. It changes when the user goes offline.
     public var lastSeenAt: Date?
 
-    /// `layer:///identities/…`; a sender that is no user has the empty id.
+    /// The id in the form `layer:///identities/…`; empty for a sender that is not a user.
     public var id: String { userID?.layerID ?? "" }
 
-    /// An identity of which only the user id is known.
+    /// Creates an identity of which only the user id is known.
     public init(userID: UserID?) { self.userID = userID }
 }
 
-/// Whether a user is online, as they have said themselves.
+/// The presence status of a user, as chosen by the user.
 public enum PresenceStatus: String, Hashable, Sendable, CaseIterable {
     case offline, available, busy, away
-    /// Looks `offline` to others.
+    /// Appears as `offline` to other users.
     case invisible
 }
 
-/// The presence that a user can choose.
+/// The presence statuses that a user can choose.
 public enum PresenceChoice: String, Hashable, Sendable, CaseIterable {
     /// The user's last choice on any device; `available` before the first choice.
     case auto
     case offline, available, busy, away
-    /// Looks `offline` to others, and `invisible` to the user.
+    /// Appears as `offline` to other users, and as `invisible` to the user.
     case invisible
 }

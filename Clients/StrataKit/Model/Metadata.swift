@@ -8,29 +8,33 @@
 /// metadata[path: "theme.background_color"]   // "FFFFFF"
 /// ```
 ///
-/// Use it for facts about the conversation: a title, tags, a colour theme, a reference to a background image. It is not a general store. All of it is
-/// loaded with the conversation by every participant, so keep it small: no binary data or thumbnails (store a URL), no facts about single messages, and no
-/// keys that are computed, for example from ids of messages, since conversations live long and the keys would only grow in number.
+/// Use metadata for facts about the conversation: a title, tags, a colour theme, a reference to a background image.
+/// Metadata are not a general-purpose store. Every participant loads all of them with the conversation, so keep them
+/// small:
+/// - no binary data or thumbnails; store a URL
+/// - no facts about single messages
+/// - no computed keys, for example from message ids; conversations are long-lived, and the number of keys would only
+///   grow
 public struct Metadata: Hashable, Sendable {
-    /// What a key holds.
+    /// The value of a key.
     public enum Value: Hashable, Sendable {
         case text(String)
         case group(Metadata)
     }
 
-    /// By their first key.
+    /// The values by their top-level keys.
     public private(set) var values: [String: Value]
 
-    /// No keys.
+    /// Creates metadata without keys.
     public init() { values = [:] }
-    /// The values of these keys; a key may hold a whole group.
+    /// Creates metadata with these values. A value can be a whole group.
     public init(_ values: [String: Value]) { self.values = values }
 
-    /// The text of a key; nil if it is absent or holds a group.
+    /// The text of a key; nil if the key is absent or holds a group.
     public subscript(key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
-    /// The text at a key path, for example `theme.background_color`; nil if it is absent or holds a group.
+    /// The text at a key path, for example `theme.background_color`; nil if the path is absent or holds a group.
     public subscript(path path: String) -> String? { if case .text(let text)? = value(at: path) { text } else { nil } }
-    /// The text or group at a key path; nil if there is none.
+    /// Returns the text or group at a key path; nil if the path is absent.
     public func value(at path: String) -> Value? {
         var value = Value.group(self)
         for key in path.split(separator: ".", omittingEmptySubsequences: false) {
@@ -39,9 +43,9 @@ public struct Metadata: Hashable, Sendable {
         }
         return value
     }
-    /// Whether there is no key.
+    /// A Boolean value that indicates whether there are no keys.
     public var isEmpty: Bool { values.isEmpty }
-    /// Each text by its key path.
+    /// The texts by their full key paths.
     public var flattened: [String: String] { tree.leaves.reduce(into: [:]) { $0[$1.path.dotted] = $1.value } }
 }
 
@@ -55,7 +59,7 @@ extension Metadata {
         }
     }
 
-    /// The same metadata as the type that the other modules of Strata use. Empty groups are left out.
+    /// The metadata as the type that Strata's other modules use. Empty groups are omitted.
     var tree: MetadataTree {
         var tree = MetadataTree()
         collect(below: .root, into: &tree)
@@ -73,13 +77,13 @@ extension Metadata {
 }
 
 extension Metadata: ExpressibleByDictionaryLiteral {
-    /// Of several values for one key the last one counts.
+    /// Creates metadata from a literal. If a key occurs more than once, the last value wins.
     public init(dictionaryLiteral elements: (String, Value)...) { self.init(Dictionary(elements) { $1 }) }
 }
 
 extension Metadata.Value: ExpressibleByStringLiteral, ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
-    /// A text.
+    /// Creates a text value.
     public init(stringLiteral text: String) { self = .text(text) }
-    /// A group. Of several values for one key the last one counts.
+    /// Creates a group. If a key occurs more than once, the last value wins.
     public init(dictionaryLiteral elements: (String, Metadata.Value)...) { self = .group(Metadata(Dictionary(elements) { $1 })) }
 }

@@ -2,30 +2,30 @@
 import ProtocolClient
 public import StrataModel
 
-/// A message that was not sent yet. It belongs to no conversation, and can be sent once.
+/// A message that has not been sent. It belongs to no conversation, and can be sent once.
 public struct NewMessage: Sendable, Hashable, Identifiable {
-    /// The id that the message will have.
+    /// The id of the future message.
     public let id: MessageID
     let parts: [NewMessagePart]
     let notification: Notification?
 
-    /// Options of a message.
+    /// The options of a message.
     public struct Options: Sendable, Hashable {
         /// The notification for recipients who are not online; nil: none.
         public var notification: Notification?
-        /// Options with this notification.
+        /// Creates options with this notification.
         public init(notification: Notification? = nil) { self.notification = notification }
     }
 
-    /// The notification of a message.
+    /// The push notification of a message.
     public struct Notification: Sendable, Hashable {
-        /// The first line; nil for none.
+        /// The title line; nil for none.
         public var title: String?
-        /// The text.
+        /// The body text.
         public var text: String
         /// The name of a sound; nil for none.
         public var sound: String?
-        /// A notification with this text.
+        /// Creates a notification with this text.
         public init(_ text: String, title: String? = nil, sound: String? = nil) {
             self.text = text
             self.title = title

@@ -3,18 +3,18 @@ public import Foundation
 import GRDB
 
 extension Conversation: Queryable {
-    /// The properties of conversations that queries can name.
+    /// The properties of conversations that queries can use.
     public struct QueryProperties: Sendable {
-        /// Its id. A former id finds it too.
+        /// The conversation's id. A previous id matches too.
         public let id = Query<Conversation>.Property<ConversationID, QueryOperators.Lists>("identifier", .column("conversation.id"), .conversation)
-        /// Its participants.
+        /// The participants.
         public let participants = Query<Conversation>.Property<Set<UserID>, QueryOperators.Users>("participants", .participants, .users)
-        /// When it was created.
+        /// The creation time.
         public let createdAt = Query<Conversation>.Property<Date, QueryOperators.Order>("createdAt", .column("conversation.created_at"), .date)
-        /// Whether an unread message of it is on this device.
+        /// True if an unread message of the conversation is on this device.
         public let hasUnreadMessages = Query<Conversation>
             .Property<Bool, QueryOperators.Equality>("hasUnreadMessages", .column("conversation.has_unread"), .bool)
-        /// Whether it is the one distinct conversation of its participants.
+        /// True if this is the one distinct conversation of its participants.
         public let isDistinct = Query<Conversation>
             .Property<Bool, QueryOperators.Equality>("isDistinct", .column("conversation.is_distinct"), .bool)
         /// The newest message on this device.
@@ -31,23 +31,23 @@ extension Conversation: Queryable {
         }
     }
 
-    /// The properties of the newest message on this device. A conversation without messages has no value for them.
+    /// The properties of the newest message on this device. They have no value if the conversation has no messages.
     public struct LastMessageProperties: Sendable {
-        /// Its id.
+        /// The message's id.
         public let id = Query<Conversation>
             .Property<MessageID, QueryOperators.Lists>("lastMessage", .column("conversation.last_message"), .message)
-        /// When it was sent.
+        /// The time at which the message was sent.
         public let sentAt = Query<Conversation>
             .Property<Date, QueryOperators.Order>("lastMessage.sentAt", .column("conversation.last_sent_at"), .date)
-        /// When it arrived on this device.
+        /// The time at which the message reached this device.
         public let receivedAt = Query<Conversation>
             .Property<Date, QueryOperators.Order>("lastMessage.receivedAt", .column("conversation.last_received_at"), .date)
     }
 
-    /// The properties of conversations that queries can name.
+    /// The properties of conversations that queries can use.
     public static let queryProperties = QueryProperties()
 
-    /// Conversations in the store.
+    /// The query source for conversations in the store.
     public static let querySource = QuerySource<Conversation>(
         tables: "conversation", columns: "conversation.*", condition: "conversation.is_visible", idColumn: "conversation.id",
         properties: queryProperties.all.byName,

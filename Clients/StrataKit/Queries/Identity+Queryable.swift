@@ -3,34 +3,34 @@ public import Foundation
 import GRDB
 
 extension Identity: Queryable {
-    /// The properties of identities that queries can name.
+    /// The properties of identities that queries can use.
     public struct QueryProperties: Sendable {
-        /// `layer:///identities/…`.
+        /// The id in the form `layer:///identities/…`.
         public let id = Query<Identity>.Property<String, QueryOperators.Lists>("identifier", .column("identity.user_id"), .identity)
-        /// The user.
+        /// The user id.
         public let userID = Query<Identity>.Property<UserID, QueryOperators.Lists>("userID", .column("identity.user_id"), .user)
-        /// The name that is shown.
+        /// The display name.
         public let displayName = Query<Identity>.Property<String, QueryOperators.Text>("displayName", .column("identity.display_name"), .text)
         /// The first name.
         public let firstName = Query<Identity>.Property<String, QueryOperators.Text>("firstName", .column("identity.first_name"), .text)
         /// The last name.
         public let lastName = Query<Identity>.Property<String, QueryOperators.Text>("lastName", .column("identity.last_name"), .text)
-        /// The address of email.
+        /// The email address.
         public let emailAddress = Query<Identity>.Property<String, QueryOperators.Text>("emailAddress", .column("identity.email_address"), .text)
-        /// The telephone number.
+        /// The phone number.
         public let phoneNumber = Query<Identity>.Property<String, QueryOperators.Lists>("phoneNumber", .column("identity.phone_number"), .text)
         /// The URL of the picture.
         public let avatarImageURL = Query<Identity>.Property<String, QueryOperators.Lists>("avatarImageURL", .column("identity.avatar_url"), .text)
         /// The public key.
         public let publicKey = Query<Identity>.Property<String, QueryOperators.Lists>("publicKey", .column("identity.public_key"), .text)
-        /// Whether this user is told of changes of this identity.
+        /// True if this user receives changes of the identity.
         public let isFollowed = Query<Identity>.Property<Bool, QueryOperators.Lists>("followed", .column("identity.is_followed"), .bool)
-        /// Whether this user has blocked that user.
+        /// True if this user has blocked the identity.
         public let isBlocked = Query<Identity>.Property<Bool, QueryOperators.Lists>("blocked", .column("identity.is_blocked"), .bool)
-        /// Whether the user is online, as far as it is known.
+        /// The last known presence status.
         public let presenceStatus = Query<Identity>
             .Property<PresenceStatus, QueryOperators.Lists>("presenceStatus", .column("identity.presence_status"), .presenceStatus)
-        /// When the user was last online.
+        /// The time at which the user was last online.
         public let lastSeenAt = Query<Identity>.Property<Date, QueryOperators.Order>("lastSeenAt", .column("identity.last_seen_at"), .date)
         /// All metadata, compared as a whole. With a key path: the text at that path.
         public let metadata = Query<Identity>
@@ -46,10 +46,10 @@ extension Identity: Queryable {
         }
     }
 
-    /// The properties of identities that queries can name.
+    /// The properties of identities that queries can use.
     public static let queryProperties = QueryProperties()
 
-    /// Identities in the store.
+    /// The query source for identities in the store.
     public static let querySource = QuerySource<Identity>(
         tables: "identity", columns: "identity.*", condition: nil, idColumn: "identity.user_id", properties: queryProperties.all.byName,
         aliases: ["id": "identifier", "isFollowed": "followed", "isBlocked": "blocked"], metadataTable: "identity", dependencies: [.identity],

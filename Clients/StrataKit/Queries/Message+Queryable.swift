@@ -3,27 +3,28 @@ public import Foundation
 import GRDB
 
 extension Message: Queryable {
-    /// The properties of messages that queries can name.
+    /// The properties of messages that queries can use.
     public struct QueryProperties: Sendable {
-        /// Its id.
+        /// The message's id.
         public let id = Query<Message>.Property<MessageID, QueryOperators.Lists>("identifier", .column("message.id"), .message)
-        /// Its conversation, by the present id or a former one.
+        /// The conversation, by its current or a previous id.
         public let conversationID = Query<Message>
             .Property<ConversationID, QueryOperators.Lists>("conversation", .column("message.conversation"), .conversation)
-        /// Its place in the order of the conversation. It has no value until the server has accepted the message. Such messages sort as the greatest.
+        /// The position in the order of the conversation. Messages that the server has not accepted have no value, and
+        /// sort last.
         public let position = Query<Message>
             .Property<Int64, QueryOperators.Order>("position", .column("message.position"), .integer, sortColumn: "message.ordering")
-        /// When it was sent.
+        /// The time at which the message was sent.
         public let sentAt = Query<Message>.Property<Date, QueryOperators.Order>("sentAt", .column("message.sent_at"), .date)
-        /// When it arrived on this device.
+        /// The time at which the message reached this device.
         public let receivedAt = Query<Message>.Property<Date, QueryOperators.Order>("receivedAt", .column("message.received_at"), .date)
-        /// Whether the server has accepted it.
+        /// True if the server has accepted the message.
         public let isSent = Query<Message>.Property<Bool, QueryOperators.Equality>("isSent", .column("message.is_sent"), .bool)
-        /// Whether another user sent it and this user has not read it.
+        /// True if another user sent the message and this user has not read it.
         public let isUnread = Query<Message>.Property<Bool, QueryOperators.Equality>("isUnread", .column("message.is_unread"), .bool)
-        /// Its sender.
+        /// The sender's properties.
         public let sender = SenderProperties<Message>(table: "message")
-        /// Its parts.
+        /// The properties of the parts.
         public let parts = PartsProperties<Message>(owner: "message.id")
 
         fileprivate var all: [QueryProperty] {
@@ -33,10 +34,10 @@ extension Message: Queryable {
         }
     }
 
-    /// The properties of messages that queries can name.
+    /// The properties of messages that queries can use.
     public static let queryProperties = QueryProperties()
 
-    /// Messages in the store.
+    /// The query source for messages in the store.
     public static let querySource = QuerySource<Message>(
         tables: "message", columns: "message.*", condition: nil, idColumn: "message.id", properties: queryProperties.all.byName,
         aliases: ["id": "identifier", "conversationID": "conversation", "conversation.identifier": "conversation"].merging(commonAliases) { $1 },
@@ -44,7 +45,7 @@ extension Message: Queryable {
         id: { MessageID(rawValue: $0[0]) },
         load: { reader, rows in try reader.messages(rows.map(StoreReader.messageRecord)) })
 
-    /// Names of older versions of LayerKit, and Swift's spelling.
+    /// Property names of older LayerKit versions, and Swift spellings.
     static let commonAliases = [
         "index": "position", "sender.name": "sender.displayName", "parts.mimeType": "parts.MIMEType",
     ]
@@ -52,9 +53,9 @@ extension Message: Queryable {
 
 /// The properties of a sender.
 public struct SenderProperties<Element: Queryable>: Sendable {
-    /// The user. It has no value if the sender is no user.
+    /// The user id. It has no value if the sender is not a user.
     public let userID: Query<Element>.Property<UserID, QueryOperators.Lists>
-    /// The present name.
+    /// The current display name.
     public let displayName: Query<Element>.Property<String, QueryOperators.Lists>
 
     init(table: String) {
@@ -69,14 +70,15 @@ public struct SenderProperties<Element: Queryable>: Sendable {
     var all: [QueryProperty] { [userID.property, displayName.property] }
 }
 
-/// The properties of parts. A comparison holds if it holds for at least one part, and `!=` and `isNotIn` are the opposites of `==` and `isIn`: they hold if
-/// no part has that value. Two comparisons need not hold for the same part.
+/// The properties of parts. A comparison is true if at least one part satisfies it. `!=` and `isNotIn` are the
+/// opposites of `==` and `isIn`: they are true if no part has the value. Different parts can satisfy different
+/// comparisons of one predicate.
 public struct PartsProperties<Element: Queryable>: Sendable {
-    /// For example `text/plain`.
+    /// The MIME type, for example `text/plain`.
     public let mimeType: Query<Element>.Property<String, QueryOperators.Unsorted<QueryOperators.Lists>>
-    /// Bytes.
+    /// The size in bytes.
     public let size: Query<Element>.Property<Int, QueryOperators.Unsorted<QueryOperators.Numbers>>
-    /// Where the bytes of the part are.
+    /// The location of the part's bytes.
     public let transferStatus: Query<Element>.Property<ContentTransferStatus, QueryOperators.Unsorted<QueryOperators.Lists>>
 
     init(owner: String) {
@@ -89,6 +91,5 @@ public struct PartsProperties<Element: Queryable>: Sendable {
 }
 
 extension [QueryProperty] {
-    /// The properties by their LayerKit names.
     var byName: [String: QueryProperty] { Dictionary(map { ($0.name, $0) }) { $1 } }
 }

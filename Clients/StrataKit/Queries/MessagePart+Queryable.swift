@@ -2,24 +2,24 @@
 public import Foundation
 import GRDB
 
-/// Queries find the parts of messages, not those of announcements.
+/// Query support for the parts of messages. Parts of announcements are not included.
 extension MessagePart: Queryable {
-    /// The properties of message parts that queries can name.
+    /// The properties of message parts that queries can use.
     public struct QueryProperties: Sendable {
-        /// Its id.
+        /// The part's id.
         public let id = Query<MessagePart>.Property<UUID, QueryOperators.Lists>("identifier", .column("part.id"), .part)
-        /// The message that contains it.
+        /// The id of the part's message.
         public let messageID = Query<MessagePart>.Property<MessageID, QueryOperators.Lists>("message", .column("part.message"), .message)
-        /// The conversation of that message, by the present id or a former one.
+        /// The conversation of the part's message, by its current or a previous id.
         public let conversationID = Query<MessagePart>
             .Property<ConversationID, QueryOperators.Lists>("message.conversation", .column("message.conversation"), .conversation)
-        /// For example `text/plain`.
+        /// The MIME type, for example `text/plain`.
         public let mimeType = Query<MessagePart>.Property<String, QueryOperators.Lists>("MIMEType", .column("part.mime_type"), .text)
-        /// Its place among the parts of the message.
+        /// The index of the part in its message.
         public let index = Query<MessagePart>.Property<Int, QueryOperators.Numbers>("index", .column("part.idx"), .integer)
-        /// Bytes.
+        /// The size in bytes.
         public let size = Query<MessagePart>.Property<Int, QueryOperators.Numbers>("size", .column("part.size"), .integer)
-        /// Where the bytes of the part are.
+        /// The location of the part's bytes.
         public let transferStatus = Query<MessagePart>
             .Property<ContentTransferStatus, QueryOperators.Lists>("transferStatus", .column("part.transfer_status"), .transferStatus)
 
@@ -30,10 +30,10 @@ extension MessagePart: Queryable {
         }
     }
 
-    /// The properties of message parts that queries can name.
+    /// The properties of message parts that queries can use.
     public static let queryProperties = QueryProperties()
 
-    /// Message parts in the store.
+    /// The query source for message parts in the store.
     public static let querySource = QuerySource<MessagePart>(
         tables: "part JOIN message ON message.id = part.message", columns: "part.*", condition: nil, idColumn: "part.id",
         properties: queryProperties.all.byName,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// A condition on objects of one kind.
+    /// A condition on objects of one type.
     ///
     /// Combine predicates with `&&`, `||` and `!`.
     public struct Predicate: Hashable, Sendable {
@@ -20,11 +20,14 @@ extension Query {
             node = .comparison(property, comparison, value)
         }
 
-        /// A comparison with the names that LayerKit has, for apps that were written for it: `try .where("isUnread", .isEqualTo, true)`.
+        /// Returns a comparison by LayerKit names, for apps that were written for LayerKit: `try .where("isUnread",
+        /// .isEqualTo, true)`.
         ///
-        /// Ids may be typed ids, their text (`layer:///messages/…`), its URL, or the objects themselves; users may be user ids or identities.
-        /// - Throws: ``StrataError/Code/unqueryableProperty`` if there is no such property; ``StrataError/Code/unsupportedPredicate`` if it cannot be
-        ///   compared in this way or with this kind of value.
+        /// Ids can be typed ids, their text (`layer:///messages/…`), its URL, or the objects themselves. Users can be
+        /// user ids or identities.
+        /// - Throws: ``StrataError/Code/unqueryableProperty`` for an unknown property;
+        ///   ``StrataError/Code/unsupportedPredicate`` if the property does not support the operator or the type of the
+        ///   value.
         public static func `where`(_ name: String, _ comparison: PredicateOperator, _ value: (any QueryValueConvertible)?) throws -> Predicate {
             guard let property = Element.querySource.property(named: name) else {
                 throw StrataError(.unqueryableProperty, "objects of type \(Element.self) cannot be queried by \(name)")
@@ -34,30 +37,30 @@ extension Query {
             return Predicate(property, comparison, value)
         }
 
-        /// Holds if all of these predicates hold. Without any predicate it always holds.
+        /// Returns a predicate that is true if all of these predicates are true. Without predicates it is always true.
         public static func and(_ predicates: [Predicate]) -> Predicate { Predicate(.all(predicates.map(\.node))) }
-        /// Holds if one of these predicates holds. Without any predicate it never holds.
+        /// Returns a predicate that is true if at least one of these predicates is true. Without predicates it is
+        /// always false.
         public static func or(_ predicates: [Predicate]) -> Predicate { Predicate(.any(predicates.map(\.node))) }
-        /// Holds if the given predicate does not.
+        /// Returns a predicate that is true if the given predicate is false.
         public static func not(_ predicate: Predicate) -> Predicate { Predicate(.not(predicate.node)) }
 
-        /// Holds if both hold.
+        /// Returns a predicate that is true if both predicates are true.
         public static func && (a: Predicate, b: Predicate) -> Predicate {
             if case .all(let nodes) = a.node { return Predicate(.all(nodes + [b.node])) }
             return Predicate(.all([a.node, b.node]))
         }
-        /// Holds if one of the two holds, or both.
+        /// Returns a predicate that is true if at least one of the two predicates is true.
         public static func || (a: Predicate, b: Predicate) -> Predicate {
             if case .any(let nodes) = a.node { return Predicate(.any(nodes + [b.node])) }
             return Predicate(.any([a.node, b.node]))
         }
-        /// Holds if the given predicate does not.
+        /// Returns a predicate that is true if the given predicate is false.
         public static prefix func ! (predicate: Predicate) -> Predicate { not(predicate) }
     }
 }
 
 extension Query.Predicate.Node {
-    /// The number of its comparisons and combinations.
     var size: Int {
         switch self {
         case .comparison: 1

@@ -1,46 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a predicate compares a property with a value.
+/// An operator that compares a property with a value.
 ///
-/// A property without a value is equal to nil, is not equal to any value, is not in any list, and is neither less nor greater than anything.
+/// A property without a value is equal to nil, not equal to any value and not in any list. It is neither less nor
+/// greater than any value.
 public enum PredicateOperator: String, Hashable, Sendable, CaseIterable {
-    /// Equal. The value may be nil.
+    /// Equal to the value, which can be nil.
     case isEqualTo
-    /// The opposite of ``isEqualTo``. The value may be nil.
+    /// The opposite of ``isEqualTo``. The value can be nil.
     case isNotEqualTo
-    /// Less than, or earlier than.
+    /// Less than or earlier than the value.
     case isLessThan
-    /// Less than, earlier than, or equal.
+    /// Less than, earlier than or equal to the value.
     case isLessThanOrEqualTo
-    /// Greater than, or later than.
+    /// Greater than or later than the value.
     case isGreaterThan
-    /// Greater than, later than, or equal.
+    /// Greater than, later than or equal to the value.
     case isGreaterThanOrEqualTo
-    /// One of a list of values.
+    /// Equal to one of a list of values.
     case isIn
     /// The opposite of ``isIn``.
     case isNotIn
-    /// Like a pattern, in which `%` stands for any run of characters, also none, and `_` for one character. `A` to `Z` match `a` to `z`.
+    /// Matches a pattern. `%` matches any sequence of characters, including the empty one; `_` matches one character.
+    /// ASCII letters match regardless of case.
     case like
 }
 
-/// Which operators a property can be compared with. The compiler checks them through the type of the property.
+/// The operators that a property supports. The property's type makes the compiler check them.
 public protocol QueryOperatorSet: Sendable {
-    /// The operators.
+    /// The supported operators.
     static var operators: Set<PredicateOperator> { get }
-    /// Whether queries can be sorted by the property.
+    /// A Boolean value that indicates whether queries can be sorted by the property.
     static var isSortable: Bool { get }
 }
 
-/// The sets of operators that properties have.
+/// The operator sets of properties.
 public enum QueryOperators {
-    /// Sets with ``PredicateOperator/isIn`` and ``PredicateOperator/isNotIn``.
+    /// Operator sets with ``PredicateOperator/isIn`` and ``PredicateOperator/isNotIn``.
     public protocol WithLists: QueryOperatorSet {}
-    /// Sets with the four operators that compare an order.
+    /// Operator sets with the four ordering operators.
     public protocol WithOrder: QueryOperatorSet {}
-    /// Sets with ``PredicateOperator/like``.
+    /// Operator sets with ``PredicateOperator/like``.
     public protocol WithLike: QueryOperatorSet {}
-    /// Sets of properties that queries can be sorted by.
+    /// Operator sets of sortable properties.
     public protocol WithSorting: QueryOperatorSet {}
 
     private static let equality: Set<PredicateOperator> = [.isEqualTo, .isNotEqualTo]
@@ -49,47 +51,47 @@ public enum QueryOperators {
 
     /// `==` and `!=`.
     public enum Equality: WithSorting {
-        /// These operators.
+        /// The supported operators.
         public static var operators: Set<PredicateOperator> { equality }
     }
     /// `==`, `!=`, `isIn` and `isNotIn`.
     public enum Lists: WithLists, WithSorting {
-        /// These operators.
+        /// The supported operators.
         public static var operators: Set<PredicateOperator> { equality.union(lists) }
     }
     /// `==`, `!=`, `<`, `<=`, `>` and `>=`.
     public enum Order: WithOrder, WithSorting {
-        /// These operators.
+        /// The supported operators.
         public static var operators: Set<PredicateOperator> { equality.union(order) }
     }
-    /// All but `isLike`.
+    /// All operators except `isLike`.
     public enum Numbers: WithLists, WithOrder, WithSorting {
-        /// These operators.
+        /// The supported operators.
         public static var operators: Set<PredicateOperator> { equality.union(lists).union(order) }
     }
     /// `==`, `!=`, `isIn`, `isNotIn` and `isLike`.
     public enum Text: WithLists, WithLike, WithSorting {
-        /// These operators.
+        /// The supported operators.
         public static var operators: Set<PredicateOperator> { equality.union(lists).union([.like]) }
     }
     /// `==`, `!=`, `isIn` and `isNotIn` with sets of users.
     public enum Users: QueryOperatorSet {
-        /// These operators.
+        /// The supported operators.
         public static var operators: Set<PredicateOperator> { equality.union(lists) }
-        /// False.
+        /// Always false.
         public static var isSortable: Bool { false }
     }
-    /// The operators of `Base`, for a property that queries cannot be sorted by, because it has many values.
+    /// The operators of `Base` for a property with several values, which cannot be sorted by.
     public enum Unsorted<Base: QueryOperatorSet>: QueryOperatorSet {
-        /// These operators.
+        /// The supported operators.
         public static var operators: Set<PredicateOperator> { Base.operators }
-        /// False.
+        /// Always false.
         public static var isSortable: Bool { false }
     }
 }
 
 extension QueryOperators.WithSorting {
-    /// True.
+    /// Always true.
     public static var isSortable: Bool { true }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// A property of the objects, for predicates and sort descriptors. Its type says what it can be compared with, and how.
+    /// A property of queryable objects, for predicates and sort descriptors. Its type determines the values and the
+    /// operators that it supports.
     public struct Property<Value: QueryValueConvertible, Operators: QueryOperatorSet>: Sendable {
         let property: QueryProperty
 
@@ -11,89 +12,92 @@ extension Query {
             property = QueryProperty(name, source, type, Operators.self, sortColumn: sortColumn)
         }
 
-        /// Equal; nil: without a value.
+        /// Returns a predicate that is true if the property is equal to the value. nil matches objects without a value.
         public static func == (property: Self, value: Value?) -> Predicate { Predicate(property.property, .isEqualTo, value.queryValue) }
-        /// Not equal; nil: with a value.
+        /// Returns a predicate that is true if the property is not equal to the value. nil matches objects with a
+        /// value.
         public static func != (property: Self, value: Value?) -> Predicate { Predicate(property.property, .isNotEqualTo, value.queryValue) }
     }
 }
 
 extension Query.Property where Operators: QueryOperators.WithOrder {
-    /// Less, or earlier.
+    /// Returns a predicate that is true if the property is less or earlier than the value.
     public static func < (property: Self, value: Value) -> Query.Predicate {
         Query.Predicate(property.property, .isLessThan, value.queryValue)
     }
-    /// Less, earlier, or equal.
+    /// Returns a predicate that is true if the property is less than, earlier than or equal to the value.
     public static func <= (property: Self, value: Value) -> Query.Predicate {
         Query.Predicate(property.property, .isLessThanOrEqualTo, value.queryValue)
     }
-    /// Greater, or later.
+    /// Returns a predicate that is true if the property is greater or later than the value.
     public static func > (property: Self, value: Value) -> Query.Predicate {
         Query.Predicate(property.property, .isGreaterThan, value.queryValue)
     }
-    /// Greater, later, or equal.
+    /// Returns a predicate that is true if the property is greater than, later than or equal to the value.
     public static func >= (property: Self, value: Value) -> Query.Predicate {
         Query.Predicate(property.property, .isGreaterThanOrEqualTo, value.queryValue)
     }
 }
 
 extension Query.Property where Operators: QueryOperators.WithLists {
-    /// One of these values.
+    /// Returns a predicate that is true if the property has one of these values.
     public func isIn(_ values: some Sequence<Value>) -> Query.Predicate { Query.Predicate(property, .isIn, QueryValue(values)) }
-    /// None of these values.
+    /// Returns a predicate that is true if the property has none of these values.
     public func isNotIn(_ values: some Sequence<Value>) -> Query.Predicate { Query.Predicate(property, .isNotIn, QueryValue(values)) }
 }
 
 extension Query.Property where Operators: QueryOperators.WithLike {
-    /// Like a pattern, in which `%` stands for any run of characters, also none, and `_` for one character. `A` to `Z` match `a` to `z`.
+    /// Returns a predicate that is true if the property matches a pattern. `%` matches any sequence of characters,
+    /// including the empty one; `_` matches one character. ASCII letters match regardless of case.
     public func isLike(_ pattern: String) -> Query.Predicate { Query.Predicate(property, .like, QueryValue(.text(pattern))) }
 }
 
 extension Query.Property where Value == UserID {
-    /// Is this user.
+    /// Returns a predicate that is true if the property is this user.
     public static func == (property: Self, user: some UserReference) -> Query.Predicate {
         Query.Predicate(property.property, .isEqualTo, user.queryValue)
     }
-    /// Is not this user.
+    /// Returns a predicate that is true if the property is not this user.
     public static func != (property: Self, user: some UserReference) -> Query.Predicate {
         Query.Predicate(property.property, .isNotEqualTo, user.queryValue)
     }
 }
 
 extension Query.Property where Value == UserID, Operators: QueryOperators.WithLists {
-    /// One of these users.
+    /// Returns a predicate that is true if the property is one of these users.
     public func isIn(_ users: some Sequence<some UserReference>) -> Query.Predicate { Query.Predicate(property, .isIn, QueryValue(users)) }
-    /// None of these users.
+    /// Returns a predicate that is true if the property is none of these users.
     public func isNotIn(_ users: some Sequence<some UserReference>) -> Query.Predicate { Query.Predicate(property, .isNotIn, QueryValue(users)) }
 }
 
 extension Query.Property where Value == Set<UserID> {
-    /// These users and the signed-in user, who need not be named, and no others.
+    /// Returns a predicate that is true if the participants are exactly these users and the signed-in user, who can be
+    /// omitted.
     public static func == (property: Self, users: some Sequence<some UserReference>) -> Query.Predicate {
         Query.Predicate(property.property, .isEqualTo, QueryValue(users))
     }
-    /// Not exactly these users and the signed-in user.
+    /// Returns a predicate that is true unless the participants are exactly these users and the signed-in user.
     public static func != (property: Self, users: some Sequence<some UserReference>) -> Query.Predicate {
         Query.Predicate(property.property, .isNotEqualTo, QueryValue(users))
     }
-    /// At least one of these users. The signed-in user is one of them only if named.
+    /// Returns a predicate that is true if at least one of these users is a participant. The signed-in user is not
+    /// added implicitly.
     public func isIn(_ users: some Sequence<some UserReference>) -> Query.Predicate { Query.Predicate(property, .isIn, QueryValue(users)) }
-    /// None of these users.
+    /// Returns a predicate that is true if none of these users is a participant.
     public func isNotIn(_ users: some Sequence<some UserReference>) -> Query.Predicate { Query.Predicate(property, .isNotIn, QueryValue(users)) }
 }
 
 extension Query.Property where Value == Metadata {
-    /// The text at a key path, for example `theme.background_color`. Where there is none, the property has no value.
+    /// The text at a key path, for example `theme.background_color`. The property has no value if the path has no text.
     public subscript(path path: String) -> Query.Property<String, QueryOperators.Lists> { .init(property.atMetadataPath(path)) }
 }
 
 extension Query.Property where Value == [String: String] {
-    /// The text at a key path. Where there is none, the property has no value.
+    /// The text at a key path. The property has no value if the path has no text.
     public subscript(path path: String) -> Query.Property<String, QueryOperators.Lists> { .init(property.atMetadataPath(path)) }
 }
 
 extension QueryProperty {
-    /// The text at a key path of these metadata.
     fileprivate func atMetadataPath(_ path: String) -> QueryProperty {
         guard case .metadata(let table) = source else { return self }
         return .metadata(of: table, path: path)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which objects of the local store to find, in which order, and how many.
+/// A query for objects in the local store: a condition, a sort order and a limit.
 ///
 /// ```swift
 /// let unread = Query<Conversation>(
@@ -8,20 +8,20 @@
 ///     sortBy: [.descending(\.lastMessage.receivedAt)], limit: 20)
 /// ```
 ///
-/// A query finds what is on this device: it asks the server for nothing. It finds neither deleted objects nor conversations that were made on this device
-/// and have no message yet.
+/// A query finds objects on this device and sends no requests to the server. It does not find deleted objects, nor
+/// conversations that were created on this device and have no message yet.
 public struct Query<Element: Queryable>: Hashable, Sendable {
-    /// The condition on the objects. Nil selects all objects of this kind.
+    /// The condition on the objects; nil selects all objects of the type.
     public var predicate: Predicate?
-    /// The most objects to find. Nil means all.
+    /// The maximum number of objects; nil: unlimited.
     public var limit: Int?
-    /// How many objects to skip at the beginning. Without a ``limit`` it has no effect.
+    /// The number of objects to skip. It has no effect without a ``limit``.
     public var offset: Int
-    /// The order, the most important first. Objects that are equal in all of them are in the order of their ids, and so are all objects if this is empty.
-    /// Objects without a value come first in an ascending order and last in a descending one.
+    /// The sort keys, most significant first. Objects that are equal in all keys are sorted by id; so are all objects
+    /// if there are no keys. Objects without a value come first in ascending order and last in descending order.
     public var sortDescriptors: [SortDescriptor]
 
-    /// A query with an existing predicate, or without one.
+    /// Creates a query with an existing predicate, or without one.
     public init(predicate: Predicate? = nil, sortBy sortDescriptors: [SortDescriptor] = [], limit: Int? = nil, offset: Int = 0) {
         self.predicate = predicate
         self.sortDescriptors = sortDescriptors
@@ -29,18 +29,18 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
         self.offset = offset
     }
 
-    /// A query for the objects for which the predicate holds.
-    /// - Parameter predicate: makes the predicate from the properties of these objects.
+    /// Creates a query for the objects that satisfy a predicate.
+    /// - Parameter predicate: builds the predicate from the queryable properties.
     public init(
         where predicate: (Element.QueryProperties) -> Predicate, sortBy sortDescriptors: [SortDescriptor] = [], limit: Int? = nil, offset: Int = 0
     ) {
         self.init(predicate: predicate(Element.queryProperties), sortBy: sortDescriptors, limit: limit, offset: offset)
     }
 
-    /// One key of the order.
+    /// A sort key.
     public struct SortDescriptor: Hashable, Sendable {
         let property: QueryProperty
-        /// Smallest first.
+        /// A Boolean value that indicates whether the smallest value comes first.
         public let isAscending: Bool
 
         private init(property: QueryProperty, isAscending: Bool) {
@@ -48,8 +48,8 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
             self.isAscending = isAscending
         }
 
-        /// Sorts by the property with this LayerKit name, for example `lastMessage.receivedAt` or `metadata.title`.
-        /// - Throws: ``StrataError/Code/unsupportedSort`` if there is no such property, or it cannot be sorted by.
+        /// Creates a sort key by a LayerKit property name, for example `lastMessage.receivedAt` or `metadata.title`.
+        /// - Throws: ``StrataError/Code/unsupportedSort`` if the property is unknown or not sortable.
         public init(_ name: String, ascending: Bool) throws {
             guard let property = Element.querySource.property(named: name), property.isSortable else {
                 throw StrataError(.unsupportedSort, "objects of type \(Element.self) cannot be sorted by \(name)")
@@ -57,14 +57,14 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
             self.init(property: property, isAscending: ascending)
         }
 
-        /// Smallest, or earliest, first.
+        /// Returns a sort key with the smallest or earliest value first.
         public static func ascending<Value, Operators: QueryOperators.WithSorting>(
             _ property: KeyPath<Element.QueryProperties, Property<Value, Operators>>
         ) -> SortDescriptor {
             SortDescriptor(property: Element.queryProperties[keyPath: property].property, isAscending: true)
         }
 
-        /// Greatest, or latest, first.
+        /// Returns a sort key with the greatest or latest value first.
         public static func descending<Value, Operators: QueryOperators.WithSorting>(
             _ property: KeyPath<Element.QueryProperties, Property<Value, Operators>>
         ) -> SortDescriptor {

@@ -2,29 +2,28 @@
 import Foundation
 import GRDB
 
-/// A query as SQL, with all values bound as arguments.
+/// A query compiled to SQL. All values are bound as arguments.
 struct CompiledQuery<Element: Queryable> {
     private let source = Element.querySource
     let condition: SQL
-    /// The keys of the order. The last one is the id.
+    /// The sort keys. The last one is the id.
     let order: [(expression: SQL, isAscending: Bool)]
     let limit: Int?
     let offset: Int
 
-    /// A part of the result.
+    /// A range of the result.
     struct Slice {
-        /// Objects of the result to skip.
         var offset = 0
-        /// Nil means all.
+        /// The maximum number of objects; nil: unlimited.
         var limit: Int?
-        /// Counted from the end of the result. The query must have no limit.
+        /// True if the range is counted from the end of the result. The query must have no limit.
         var isReversed = false
     }
 
-    /// Reads the objects' rows, in order, each with its revision behind its columns, if there is one.
+    /// Returns SQL for the objects' rows, in order. If the type has a revision, it is the last column.
     func rows(_ slice: Slice = Slice()) -> SQL { select(columns, in: slice) }
 
-    /// Reads the rows of the objects with these ids, in any order, as ``rows(_:)`` does.
+    /// Returns SQL for the rows with these ids, in any order, with the columns of ``rows(_:)``.
     func rows(withIDs ids: [DatabaseValue]) -> SQL {
         let list = ids.map { SQL("\($0)") }.joined(separator: ", ")
         return "SELECT \(columns) FROM \(sql: source.tables) WHERE \(sql: source.idColumn) IN (\(list))"
@@ -32,13 +31,10 @@ struct CompiledQuery<Element: Queryable> {
 
     private var columns: SQL { SQL(sql: [source.columns, source.revisionColumn].compactMap(\.self).joined(separator: ", ")) }
 
-    /// Reads the objects' ids and revisions, in order.
     func revisions(_ column: String, in slice: Slice) -> SQL { select("\(sql: source.idColumn), \(sql: column)", in: slice) }
 
-    /// Reads the objects' ids, in order.
     func ids(_ slice: Slice = Slice()) -> SQL { select(SQL(sql: source.idColumn), in: slice) }
 
-    /// Reads how many objects there are.
     var count: SQL {
         guard let limit else { return "SELECT count(*) FROM \(sql: source.tables) WHERE \(condition)" }
         return "SELECT count(*) FROM (SELECT 1 FROM \(sql: source.tables) WHERE \(condition) LIMIT \(limit) OFFSET \(offset))"
@@ -55,22 +51,23 @@ struct CompiledQuery<Element: Queryable> {
     }
 }
 
-/// Translates queries into SQL.
+/// Compiles queries to SQL.
 ///
-/// A comparison with a property that has no value may come out as NULL, which counts as false: AND and OR keep that, and NOT is `IS NOT TRUE`.
+/// A comparison with a property that has no value can yield NULL, which counts as false. AND and OR preserve this; NOT
+/// is compiled to `IS NOT TRUE`.
 struct QueryCompiler {
     let me: UserID
-    /// The present id of a conversation.
+    /// Returns the current id of a conversation.
     let resolve: (ConversationID) throws -> ConversationID
 
-    /// SQLite refuses much larger predicates.
+    /// The maximum number of comparisons and combinations in a predicate. SQLite rejects much larger ones.
     static let maximumSize = 400
     static let maximumDepth = 20
     static let maximumValues = 30_000
     static let maximumPatternBytes = 50_000
 
-    /// - Throws: ``StrataError/Code/unsupportedPredicate`` for a value that does not fit its property, and for a predicate that is too large;
-    ///   ``StrataError/Code/invalidArgument`` for a limit or offset below 0.
+    /// - Throws: ``StrataError/Code/unsupportedPredicate`` for a value that does not fit its property, and for a
+    ///   predicate that is too large; ``StrataError/Code/invalidArgument`` for a negative limit or offset.
     func compile<Element>(_ query: Query<Element>) throws -> CompiledQuery<Element> {
         guard query.limit ?? 0 >= 0 else { throw StrataError(.invalidArgument, "limit is below 0") }
         guard query.offset >= 0 else { throw StrataError(.invalidArgument, "offset is below 0") }
@@ -116,7 +113,7 @@ struct QueryCompiler {
     private func columnCondition(_ column: SQL, type: QueryProperty.ValueType, comparison: PredicateOperator, operand: QueryProperty.Operand) -> SQL {
         switch operand {
         case .null: return comparison == .isNotEqualTo ? "\(column) IS NOT NULL" : "\(column) IS NULL"
-        // In this form, without a comparison with 1, SQLite can use an index over the rows for which the condition holds.
+        // SQLite can use a partial index with this condition only in this form, without a comparison with 1.
         case .value(let value) where type == .bool:
             return (value == 1.databaseValue) == (comparison == .isEqualTo) ? column : "NOT \(column)"
         case .value(let value):
@@ -139,14 +136,15 @@ struct QueryCompiler {
         }
     }
 
-    /// The text at a key path, which is one key in the column. Without a JSON path there is nothing to quote in the key.
+    /// Returns SQL for the text at a key path, which is a single key in the column. `json_each` needs no JSON path, so
+    /// the key needs no quoting.
     private func text(at path: String, of table: String) -> SQL {
         "(SELECT value FROM json_each(\(sql: table).metadata) WHERE key = \(path))"
     }
 
     private func list(_ values: [DatabaseValue]) -> SQL { "(\(values.map { SQL("\($0)") }.joined(separator: ", ")))" }
 
-    /// Replaces former ids of conversations with the present ones.
+    /// Replaces previous conversation ids by the current ones.
     private func resolved(_ operand: QueryProperty.Operand, for property: QueryProperty) throws -> QueryProperty.Operand {
         guard property.type == .conversation else { return operand }
         let resolve = { (value: DatabaseValue) throws -> DatabaseValue in
@@ -164,7 +162,7 @@ struct QueryCompiler {
 
     private func order<Element>(_ query: Query<Element>) -> [(expression: SQL, isAscending: Bool)] {
         let keys = query.sortDescriptors.map { (expression: sortKey($0.property), isAscending: $0.isAscending) }
-        // The id has the direction of the last key, so that SQLite reads an index over both in one direction.
+        // The id has the direction of the last key, so that SQLite can read an index over both in one direction.
         return keys + [(SQL(sql: Element.querySource.idColumn), keys.last?.isAscending ?? true)]
     }
 
@@ -181,7 +179,7 @@ struct QueryCompiler {
 }
 
 extension PredicateOperator {
-    /// For comparisons with one value.
+    /// The SQL operator for a comparison with a single value.
     fileprivate var sql: String {
         switch self {
         case .isEqualTo: "="
@@ -196,7 +194,7 @@ extension PredicateOperator {
         }
     }
 
-    /// The operator whose opposite this one is, or this one itself.
+    /// The operator that this one negates, or this one if it is not a negation.
     fileprivate var positive: (PredicateOperator, isNegated: Bool) {
         switch self {
         case .isNotEqualTo: (.isEqualTo, true)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Keeps the result of a query current, and tells how it changes.
+/// A live query: keeps the result of a query current and reports its changes.
 ///
 /// ```swift
 /// try await controller.execute()
@@ -9,15 +9,16 @@
 /// for await update in updates { apply(update) }
 /// ```
 ///
-/// For a long result set ``setPaginationWindow(_:)``: after each change in the store the objects that are shown are read again.
+/// For a long result, use ``setPaginationWindow(_:)``: each relevant change of the store reloads all objects in the
+/// window.
 public actor QueryController<Element: Queryable> {
-    /// Reads a part of the result from one consistent state of the store.
+    /// Reads a page of the result from one consistent state of the store.
     typealias Fetch =
         @Sendable (_ window: ResultWindow, _ shown: [Element.ID], _ known: [Element.ID: ReadObject<Element>]) async throws -> ResultPage<Element>
 
     /// The query.
     public nonisolated let query: Query<Element>
-    /// The properties whose changes are reported as updates. Nil means all. Inserts, deletes and moves do not depend on it.
+    /// The properties whose changes are reported as updates; nil: all. Inserts, deletes and moves are always reported.
     public nonisolated let updatableProperties: [any PartialKeyPath<Element> & Sendable]?
 
     private let fetch: Fetch
@@ -28,28 +29,28 @@ public actor QueryController<Element: Queryable> {
     private var hasResult = false
     private var hasEnded = false
     private var window: ResultWindow
-    /// Counts how often the app has set the window. A result for an earlier window does not replace a newer one.
+    /// Incremented when the app sets the window. The page of an earlier window does not replace a newer window.
     private var windowRevision = 0
-    /// The revision of the window that ``objects`` fill. Only such objects can make the window grow.
+    /// The window revision of ``objects``. Only objects of the current window can make it grow.
     private var shownRevision = 0
-    /// Objects that are not read again while they have the same revision.
+    /// A cache of loaded objects. An object is not loaded again while its revision is unchanged.
     private var known: [Element.ID: ReadObject<Element>] = [:]
-    /// Whether objects of other kinds that belong to the known objects have changed. The revisions do not show that.
+    /// True if related objects of other types have changed. Revisions do not cover those, so the cache is invalid.
     private var isKnownOutdated = false
     private var observers: [Int: AsyncStream<ResultUpdate<Element>>.Continuation] = [:]
     private var lastObserver = 0
 
-    /// The objects within the window, in order; none before ``execute()``.
+    /// The objects in the window, in order; empty before ``execute()``.
     public private(set) var objects: [Element] = []
     /// The number of objects in the result, inside and outside the window.
     public private(set) var totalNumberOfObjects = 0
-    /// Why the result could not be read again after the latest change in the store; nil if it could. The next change is another attempt.
+    /// The error of the latest reload; nil if it succeeded. The next change of the store triggers another reload.
     public private(set) var failure: (any Error)?
 
     /// - Parameters:
-    ///   - paginationWindow: see ``paginationWindow``.
-    ///   - notices: what changed in the store, after each batch of changes; the end of the stream ends the controller's updates.
-    ///   - fetch: reads a part of the result; what it returns must contain all changes of which there were notices when it was called.
+    ///   - notices: the types of changed objects, after each batch of changes. The end of the stream ends the
+    ///     controller's updates.
+    ///   - fetch: reads a page of the result. The page must reflect all changes that were announced before the call.
     /// - Throws: ``StrataError/Code/invalidArgument`` for a window of 0.
     init(
         query: Query<Element>, updatableProperties: [any PartialKeyPath<Element> & Sendable]? = nil, paginationWindow: Int? = nil,
@@ -69,8 +70,10 @@ public actor QueryController<Element: Queryable> {
 
     // MARK: The result
 
-    /// Reads the result, and from now on follows the changes of the store. Called again, it reads the result anew; observers are told what is different.
-    /// - Throws: ``StrataError/Code/queryControllerExecutionFailure`` while the result is being read already; an error of the query or the store.
+    /// Loads the result and starts to observe the store. A further call reloads the result; observers receive the
+    /// differences.
+    /// - Throws: ``StrataError/Code/queryControllerExecutionFailure`` while a load is in progress; errors of the query
+    ///   or the store.
     public func execute() async throws {
         guard refreshing == nil else { throw StrataError(.queryControllerExecutionFailure, "the result is being read already") }
         listen()
@@ -80,38 +83,40 @@ public actor QueryController<Element: Queryable> {
     /// The number of objects in the window.
     public var count: Int { objects.count }
 
-    /// Always 1. LayerKit has sections.
+    /// Always 1. Exists for compatibility with LayerKit.
     public var numberOfSections: Int { 1 }
 
-    /// How many objects are shown: a positive number for the first ones, a negative number for the last ones, nil for all. It grows by itself when objects
-    /// are inserted between those that are shown.
+    /// The pagination window: a positive number for the first objects, a negative number for the last ones, nil for
+    /// all. It grows automatically when objects are inserted between those in the window.
     public var paginationWindow: Int? { window.paginationWindow }
 
-    /// Shows more, fewer or other objects of the result. Observers are told of objects that come in and go as inserts and deletes.
-    /// - Throws: ``StrataError/Code/invalidArgument`` for 0; an error of the query or the store, and then the new window is filled after the next change.
+    /// Changes the window. Observers receive objects that enter or leave the window as inserts and deletes.
+    /// - Throws: ``StrataError/Code/invalidArgument`` for 0; errors of the query or the store, in which case the next
+    ///   change of the store fills the new window.
     public func setPaginationWindow(_ count: Int?) async throws {
         window = try ResultWindow(paginationWindow: count)
         windowRevision += 1
         if hasResult || refreshing != nil { try await refresh() }
     }
 
-    /// The object at an index in the window. Nil if there is none.
+    /// Returns the object at an index in the window; nil if the index is out of range.
     public func object(at index: Int) -> Element? { objects.indices.contains(index) ? objects[index] : nil }
 
-    /// The index of an object. Nil if it is not in the window.
+    /// Returns the index of an object; nil if it is not in the window.
     public func index(of object: Element) -> Int? { index(of: object.id) }
 
-    /// The index of the object with this id. Nil if it is not in the window.
+    /// Returns the index of the object with this id; nil if it is not in the window.
     public func index(of id: Element.ID) -> Int? { objects.firstIndex { $0.id == id } }
 
-    /// The indexes of the objects with these ids. Ids that are not in the window are left out.
+    /// Returns the indexes of the objects with these ids. Ids that are not in the window are omitted.
     public func indexes(of ids: Set<Element.ID>) -> [Element.ID: Int] {
         Dictionary(objects.enumerated().lazy.filter { ids.contains($1.id) }.map { ($1.id, $0) }) { first, _ in first }
     }
 
     // MARK: Observers
 
-    /// Each access returns a new stream with all updates from now on, in order. An update is kept until it is taken, so slow observers delay nothing.
+    /// A stream of all updates after the access, in order. Each access returns a new stream. Updates are buffered, so
+    /// slow observers delay nothing.
     public var updates: AsyncStream<ResultUpdate<Element>> {
         let (stream, observer) = AsyncStream.makeStream(of: ResultUpdate<Element>.self)
         guard !hasEnded else {
@@ -125,7 +130,7 @@ public actor QueryController<Element: Queryable> {
         return stream
     }
 
-    /// The objects within the window, and all updates that come after this state.
+    /// Returns the objects in the window, and the stream of all updates that follow this state.
     public func observe() -> (objects: [Element], updates: AsyncStream<ResultUpdate<Element>>) { (objects, updates) }
 
     private func removeObserver(_ observer: Int) { observers[observer] = nil }
@@ -152,17 +157,17 @@ public actor QueryController<Element: Queryable> {
         for observer in observers.values { observer.finish() }
     }
 
-    /// Reads the result once more, and returns when that is done.
     private func refresh() async throws {
         let running = refreshing
         wantRefresh()
-        // The present reading may have missed the change. The next one starts when it ends.
+        // A reload in progress may have missed the change; the next one starts after it.
         await running?.value
         await refreshing?.value
         if let failure { throw failure }
     }
 
-    /// Starts to read the result, or reads it again after the present reading. Many notices during one reading cause one more reading.
+    /// Starts a reload, or schedules one after the reload in progress. Several notices during one reload cause a single
+    /// further reload.
     private func wantRefresh() {
         guard refreshing == nil else {
             isRefreshWanted = true

@@ -2,37 +2,33 @@
 import Foundation
 import GRDB
 
-/// A property that queries can name: the place of its value in the store, and the comparisons that it allows.
+/// A queryable property: the location of its value in the store, and the operators that it supports.
 struct QueryProperty: Hashable, Sendable {
-    /// The place of the value. The texts are SQL of this library, never of the app.
+    /// The location of the value. The strings are SQL from this library, never from the app.
     enum Source: Hashable, Sendable {
         /// A column, or an expression over columns.
         case column(String)
-        /// A column of the parts of the message or announcement whose id is in this column. A comparison holds if it holds for one part.
+        /// A column of the parts of a message or announcement. `owner` is the column with its id. A comparison is true
+        /// if one part satisfies it.
         case parts(String, owner: String)
-        /// The participants of a conversation.
         case participants
-        /// All metadata of a row of this table.
         case metadata(table: String)
-        /// The text at a key path of the metadata.
         case metadataPath(table: String, path: String)
     }
 
-    /// The type of the values.
     enum ValueType: String, Hashable, Sendable {
         case bool, integer, date, text, conversation, message, announcement, part, user, identity, transferStatus, presenceStatus
-        /// A set of users.
         case users
         case metadata
     }
 
-    /// Its LayerKit name.
+    /// The LayerKit name.
     let name: String
     let source: Source
     let type: ValueType
     let operators: Set<PredicateOperator>
     let isSortable: Bool
-    /// The sort key, if it is not the value itself.
+    /// The sort key, if it differs from the value.
     var sortColumn: String?
 
     init(_ name: String, _ source: Source, _ type: ValueType, _ operators: (some QueryOperatorSet).Type, sortColumn: String? = nil) {
@@ -44,22 +40,20 @@ struct QueryProperty: Hashable, Sendable {
         self.sortColumn = sortColumn
     }
 
-    /// The text at a key path.
     static func metadata(of table: String, path: String) -> QueryProperty {
         QueryProperty("metadata.\(path)", .metadataPath(table: table, path: path), .text, QueryOperators.Lists.self)
     }
 
     // MARK: Values
 
-    /// The value in the form of the store.
     enum Operand: Hashable {
         case null
         case value(DatabaseValue)
         case list([DatabaseValue])
     }
 
-    /// Checks a comparison, and converts its value to the form of the store.
-    /// - Throws: ``StrataError/Code/unsupportedPredicate`` if the property cannot be compared in this way or with this value.
+    /// Checks a comparison and converts its value to the stored form.
+    /// - Throws: ``StrataError/Code/unsupportedPredicate`` if the property does not support the operator or the value.
     func operand(for comparison: PredicateOperator, value: QueryValue) throws -> Operand {
         guard operators.contains(comparison) else { throw unsupported("\(name) cannot be compared by \(comparison)") }
         switch comparison {
@@ -110,7 +104,7 @@ struct QueryProperty: Hashable, Sendable {
         }
     }
 
-    /// Reads a bare UUID or `layer:///messages/<uuid>/parts/<uuid>`.
+    /// Parses a bare UUID or `layer:///messages/<uuid>/parts/<uuid>`.
     private static func partID(_ text: String) -> UUID? {
         guard let slash = text.lastIndex(of: "/") else { return UUID(uuidString: text) }
         guard text.hasPrefix("layer://"), text[..<slash].hasSuffix("/parts") else { return nil }
@@ -121,7 +115,7 @@ struct QueryProperty: Hashable, Sendable {
 }
 
 extension QueryProperty.ValueType {
-    /// For error messages.
+    /// The expected value, for error messages.
     fileprivate var words: String {
         switch self {
         case .bool: "true or false"
@@ -140,7 +134,7 @@ extension QueryProperty.ValueType {
 }
 
 extension QueryValue.Content {
-    /// The kind of the value, without the value, for error messages.
+    /// The type of the value, for error messages. The value itself is never included.
     fileprivate var kind: String {
         switch self {
         case .null: "nil"

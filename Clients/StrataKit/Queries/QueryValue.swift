@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// A value for a comparison with a property. It is created from a type that conforms to ``QueryValueConvertible``.
+/// A comparison value. It is created from a type that conforms to ``QueryValueConvertible``.
 public struct QueryValue: Hashable, Sendable {
     indirect enum Content: Hashable, Sendable {
         case null
@@ -17,7 +17,7 @@ public struct QueryValue: Hashable, Sendable {
         case user(UserID)
         case transferStatus(ContentTransferStatus)
         case presenceStatus(PresenceStatus)
-        /// Metadata: each text by its key path.
+        /// Metadata: the texts by their full key paths.
         case strings([String: String])
         case list([QueryValue])
     }
@@ -26,16 +26,16 @@ public struct QueryValue: Hashable, Sendable {
 
     init(_ content: Content) { self.content = content }
 
-    /// A list of values. Their order has no meaning.
+    /// Creates a list of values. Their order has no meaning.
     init(_ values: some Sequence<some QueryValueConvertible>) { content = .list(values.map(\.queryValue)) }
 
-    /// No value.
     static let null = QueryValue(.null)
 }
 
-/// A possible value of a predicate: texts, numbers, dates, ids, objects (which stand for their ids), metadata, and arrays and sets of these.
+/// A type whose values can be used in predicates: texts, numbers, dates, ids, objects (as their ids), metadata, and
+/// arrays and sets of these.
 public protocol QueryValueConvertible: Sendable {
-    /// The value.
+    /// The comparison value.
     var queryValue: QueryValue { get }
 }
 
@@ -43,97 +43,97 @@ public protocol QueryValueConvertible: Sendable {
 public protocol UserReference: QueryValueConvertible {}
 
 extension UserID: UserReference {
-    /// The user.
+    /// The user as a comparison value.
     public var queryValue: QueryValue { QueryValue(.user(self)) }
 }
 extension String: UserReference {
-    /// The text.
+    /// The text as a comparison value.
     public var queryValue: QueryValue { QueryValue(.text(self)) }
 }
 extension Identity: UserReference {
-    /// The user; a sender that is no user is equal to no user.
+    /// The user as a comparison value. A sender that is not a user matches no user.
     public var queryValue: QueryValue { QueryValue(.user(userID ?? UserID(trusted: ""))) }
 }
 
 extension Bool: QueryValueConvertible {
-    /// The boolean.
+    /// The Boolean as a comparison value.
     public var queryValue: QueryValue { QueryValue(.bool(self)) }
 }
 extension Int: QueryValueConvertible {
-    /// The number.
+    /// The number as a comparison value.
     public var queryValue: QueryValue { QueryValue(.integer(Int64(self))) }
 }
 extension Int64: QueryValueConvertible {
-    /// The number.
+    /// The number as a comparison value.
     public var queryValue: QueryValue { QueryValue(.integer(self)) }
 }
 extension Date: QueryValueConvertible {
-    /// The date, to the microsecond.
+    /// The date as a comparison value, with microsecond precision.
     public var queryValue: QueryValue { QueryValue(.date(microseconds)) }
 }
 extension URL: QueryValueConvertible {
-    /// The text of the URL.
+    /// The URL's text as a comparison value.
     public var queryValue: QueryValue { QueryValue(.text(absoluteString)) }
 }
 extension UUID: QueryValueConvertible {
-    /// The UUID.
+    /// The UUID as a comparison value.
     public var queryValue: QueryValue { QueryValue(.uuid(self)) }
 }
 extension ConversationID: QueryValueConvertible {
-    /// The id.
+    /// The id as a comparison value.
     public var queryValue: QueryValue { QueryValue(.conversation(self)) }
 }
 extension MessageID: QueryValueConvertible {
-    /// The id.
+    /// The id as a comparison value.
     public var queryValue: QueryValue { QueryValue(.message(self)) }
 }
 extension AnnouncementID: QueryValueConvertible {
-    /// The id.
+    /// The id as a comparison value.
     public var queryValue: QueryValue { QueryValue(.announcement(self)) }
 }
 extension ContentTransferStatus: QueryValueConvertible {
-    /// The status.
+    /// The status as a comparison value.
     public var queryValue: QueryValue { QueryValue(.transferStatus(self)) }
 }
 extension PresenceStatus: QueryValueConvertible {
-    /// The status.
+    /// The status as a comparison value.
     public var queryValue: QueryValue { QueryValue(.presenceStatus(self)) }
 }
 extension Metadata: QueryValueConvertible {
-    /// Each text by its key path.
+    /// The texts by their full key paths, as a comparison value.
     public var queryValue: QueryValue { QueryValue(.strings(flattened)) }
 }
 
 extension Conversation: QueryValueConvertible {
-    /// Its id.
+    /// The conversation's id as a comparison value.
     public var queryValue: QueryValue { id.queryValue }
 }
 extension Message: QueryValueConvertible {
-    /// Its id.
+    /// The message's id as a comparison value.
     public var queryValue: QueryValue { id.queryValue }
 }
 extension MessagePart: QueryValueConvertible {
-    /// Its id.
+    /// The part's id as a comparison value.
     public var queryValue: QueryValue { id.queryValue }
 }
 extension Announcement: QueryValueConvertible {
-    /// Its id.
+    /// The announcement's id as a comparison value.
     public var queryValue: QueryValue { id.queryValue }
 }
 
 extension Array: QueryValueConvertible where Element: QueryValueConvertible {
-    /// The values in it. Their order has no meaning.
+    /// The elements as a list of comparison values. Their order has no meaning.
     public var queryValue: QueryValue { QueryValue(self) }
 }
 extension Set: QueryValueConvertible where Element: QueryValueConvertible {
-    /// The values in it.
+    /// The elements as a list of comparison values.
     public var queryValue: QueryValue { QueryValue(self) }
 }
 extension Dictionary: QueryValueConvertible where Key == String, Value == String {
-    /// Metadata, each text by its key path.
+    /// Metadata as a comparison value: the texts by their full key paths.
     public var queryValue: QueryValue { QueryValue(.strings(self)) }
 }
 extension Optional: QueryValueConvertible where Wrapped: QueryValueConvertible {
-    /// The value, or none.
+    /// The wrapped value as a comparison value; nil: no value.
     public var queryValue: QueryValue { map(\.queryValue) ?? .null }
 }

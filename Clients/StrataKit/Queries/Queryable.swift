@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 import GRDB
 
-/// A kind of object that can be queried: ``Conversation``, ``Message``, ``MessagePart``, ``Announcement`` and ``Identity``.
+/// A type of object that can be queried: ``Conversation``, ``Message``, ``MessagePart``, ``Announcement`` and
+/// ``Identity``.
 ///
-/// Only StrataKit has such types: there is no way to make another type queryable.
+/// Only StrataKit's types conform; apps cannot add conformances.
 public protocol Queryable: Hashable, Identifiable, Sendable where ID: Sendable {
-    /// The properties that predicates and sort descriptors can name; see ``Query/init(where:sortBy:limit:offset:)``.
+    /// The properties for predicates and sort descriptors; see ``Query/init(where:sortBy:limit:offset:)``.
     associatedtype QueryProperties: Sendable
 
-    /// All of them.
+    /// The queryable properties.
     static var queryProperties: QueryProperties { get }
-    /// Where the objects are in the store. Its members are StrataKit's own.
+    /// The location of the objects in the store. Its members are internal to StrataKit.
     static var querySource: QuerySource<Self> { get }
 }
 
-/// The place of the objects of one kind in the store, and the way to read them.
+/// The tables of one type of object, and the functions that read it.
 public struct QuerySource<Element: Queryable>: Sendable {
-    /// The tables, in the form of a FROM clause.
+    /// The tables, as a FROM clause.
     let tables: String
-    /// The columns that ``load`` reads.
+    /// The columns that ``load`` expects.
     let columns: String
-    /// The condition on visible objects. Nil if every row is visible.
+    /// The condition for visible objects; nil if every row is visible.
     let condition: String?
-    /// The column with the id, which orders objects that are otherwise equal.
+    /// The id column, which breaks ties in the sort order.
     let idColumn: String
     /// The properties by their LayerKit names.
     let properties: [String: QueryProperty]
-    /// Other names for some of ``properties``.
+    /// Alternative names of ``properties``.
     let aliases: [String: String]
-    /// The table whose column `metadata` is queried by `metadata.<key path>`; nil if there is none.
+    /// The table whose `metadata` column is queried by `metadata.<key path>`; nil if there is none.
     let metadataTable: String?
-    /// The kinds of objects whose data an object of this kind contains.
+    /// The types of objects whose data are part of these objects.
     let dependencies: Set<ChangedKind>
-    /// The kind of the objects themselves.
     let kind: ChangedKind
-    /// The column whose number changes with each change of the row and of the object's own data, but not with objects of other ``dependencies``. Nil means that
-    /// there is none, and that all objects are read after each change.
+    /// The column with the revision of a row. The revision changes with the row and the object's own data, but not with
+    /// objects of other ``dependencies``. nil: the type has no revisions, so each change reloads all objects.
     var revisionColumn: String? = nil
-    /// The id in a row with ``idColumn`` as its first column.
+    /// Returns the id from a row whose first column is ``idColumn``.
     let id: @Sendable (Row) -> Element.ID
-    /// The objects of these rows, in the same order.
+    /// Returns the objects of these rows, in the same order.
     let load: @Sendable (StoreReader, [Row]) throws -> [Element]
 
-    /// The property with this name, or nil.
+    /// Returns the property with a name or alias; nil if it is unknown.
     func property(named name: String) -> QueryProperty? {
         if let property = properties[aliases[name] ?? name] { return property }
         guard let metadataTable, name.hasPrefix("metadata."), name.utf8.count > "metadata.".utf8.count else { return nil }
@@ -50,5 +50,5 @@ public struct QuerySource<Element: Queryable>: Sendable {
     }
 }
 
-/// The kinds of objects in a batch of changes. Query controllers skip batches that cannot concern their result.
+/// The type of a changed object. Query controllers skip batches that cannot affect their result.
 enum ChangedKind: Hashable, Sendable, CaseIterable { case conversation, message, messagePart, announcement, identity }

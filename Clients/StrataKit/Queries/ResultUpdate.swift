@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One difference between two results of a query.
+/// A difference between two results of a query.
 public enum ResultChange<Element: Queryable>: Hashable, Sendable {
-    /// An object has entered the result. The index is its place in the list after the update.
+    /// An object was inserted. The index refers to the list after the update.
     case insert(Element, at: Int)
-    /// An object is no longer in the result. The index was its place in the list before the update; the object is as it was then.
+    /// An object was removed. The index refers to the list before the update; the object has its last state.
     case delete(Element, at: Int)
-    /// An object has another place among the others: `from` in the list before the update, `to` in the list after it.
+    /// An object was moved: `from` refers to the list before the update, `to` to the list after it.
     case move(Element, from: Int, to: Int)
-    /// An object has other properties. The index was its place in the list before the update.
+    /// Properties of an object changed. The index refers to the list before the update.
     case update(Element, at: Int)
 
-    /// The object, in its present state unless it was deleted.
+    /// The object in its current state; for deletes, in its last state.
     public var object: Element {
         switch self {
         case .insert(let object, _), .delete(let object, _), .move(let object, _, _), .update(let object, _): object
         }
     }
 
-    /// The place in the list before the update; nil for inserts.
+    /// The index in the list before the update; nil for inserts.
     public var oldIndex: Int? {
         switch self {
         case .insert: nil
@@ -26,7 +26,7 @@ public enum ResultChange<Element: Queryable>: Hashable, Sendable {
         }
     }
 
-    /// The place in the list after the update; nil for deletes and updates.
+    /// The index in the list after the update; nil for deletes and updates.
     public var newIndex: Int? {
         switch self {
         case .insert(_, let index), .move(_, _, let index): index
@@ -35,20 +35,22 @@ public enum ResultChange<Element: Queryable>: Hashable, Sendable {
     }
 }
 
-/// How a result became another one.
+/// The differences between two successive results of a query.
 ///
-/// Old indexes are places in the list before all of the changes, and new indexes places in the list after all of them, as the batch updates of table and
-/// collection views take them. To change a list step by step: replace updated objects; remove deleted and moved ones by their old indexes, from the last to
-/// the first; insert new and moved ones by their new indexes, from the first to the last.
+/// Old indexes refer to the list before all changes, and new indexes to the list after all changes, as the batch
+/// updates of table and collection views expect. To change a list step by step:
+/// 1. Replace the updated objects.
+/// 2. Remove the deleted and moved objects by their old indexes, from the last to the first.
+/// 3. Insert the new and moved objects by their new indexes, from the first to the last.
 public struct ResultUpdate<Element: Queryable>: Hashable, Sendable {
-    /// The updates, at least one: first updates, then deletes from the last to the first, then inserts and moves in the order of the new indexes. An object
-    /// that has other properties and another place has an update and a move.
+    /// The changes, at least one: first updates, then deletes from the last to the first, then inserts and moves by
+    /// ascending new index. An object that changed and moved has both an update and a move.
     public let changes: [ResultChange<Element>]
     /// The list after the update.
     public let snapshotAfter: [Element]
 
     /// Compares two results.
-    /// - Parameter updatable: the properties that make updates; nil: all.
+    /// - Parameter updatable: the properties whose changes are reported as updates; nil: all.
     init(from old: [Element], to new: [Element], updatable: [any PartialKeyPath<Element> & Sendable]? = nil) {
         snapshotAfter = new
         var oldIndexes = Dictionary(old.enumerated().map { ($1.id, $0) }) { first, _ in first }

@@ -2,16 +2,16 @@
 import Foundation
 import GRDB
 
-/// Loads many objects with few statements: one for each kind of related object, not one for each object.
+/// Batch loading: one statement for each type of related object, instead of one for each object.
 extension StoreReader {
-    /// The visible ones of these conversations, in any order.
+    /// Returns those of the conversations that are visible, in any order.
     func visibleConversations(_ ids: [ConversationID]) throws -> [Conversation] {
         var found: [Row] = []
         try rows("SELECT * FROM conversation WHERE is_visible AND id IN", keys: ids.map(\.blob)) { found.append($0.copy()) }
         return try conversations(found)
     }
 
-    /// The conversations of these rows, with their participants and newest messages.
+    /// Returns the conversations of these rows, with their participants and newest messages.
     func conversations(_ rows: [Row]) throws -> [Conversation] {
         let records = rows.map(Self.conversationRecord)
         let last = try messageRecords(rows.compactMap { row -> UUID? in row[ConversationColumn.lastMessage] })
@@ -73,7 +73,7 @@ extension StoreReader {
 
     private func partRecords(of owners: [UUID]) throws -> [UUID: [PartRecord]] {
         var records: [UUID: [PartRecord]] = [:]
-        // The rows are in the order of the primary key, so the parts of each message are in order.
+        // The rows are in primary key order, so the parts of each message are in order.
         try rows("SELECT * FROM part WHERE message IN", keys: owners.map(\.data), order: "ORDER BY message, idx") { row in
             records[row[PartColumn.message], default: []].append(Self.partRecord(row))
         }
@@ -89,7 +89,8 @@ extension StoreReader {
         return identities
     }
 
-    /// Reads the rows with these keys, many at a time. Statements for a few keys are cached, because they are used often.
+    /// Reads the rows with these keys, up to 500 per statement. Statements for up to four keys are cached, because they
+    /// are used often.
     private func rows(
         _ select: String, keys: [some DatabaseValueConvertible & Sendable], order: String = "", read: (Row) -> Void
     ) throws {

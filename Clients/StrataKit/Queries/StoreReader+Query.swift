@@ -2,24 +2,21 @@
 import GRDB
 
 extension StoreReader {
-    /// The objects that a query finds, in order.
     func execute<Element>(_ query: Query<Element>) throws -> [Element] { try load(compile(query).rows()).map(\.object) }
 
-    /// The ids of the objects that a query finds, in order.
     func ids<Element>(_ query: Query<Element>) throws -> [Element.ID] {
         let source = Element.querySource
         return try Array(Row.fetchCursor(db, SQLRequest<Row>(literal: try compile(query).ids())).map(source.id))
     }
 
-    /// The number of objects that a query finds.
     func count<Element>(_ query: Query<Element>) throws -> Int { try count(compile(query)) }
 
-    /// The part of a query's result that a controller shows.
+    /// Returns the page of a query's result that a controller shows.
     /// - Parameters:
-    ///   - window: how much of the result is asked for.
-    ///   - shown: the ids of the objects that were shown until now, in order. The window grows where objects have come in between them; without
-    ///     `shown` it does not.
-    ///   - known: objects that are not read again if they have the same revision.
+    ///   - window: the requested part of the result.
+    ///   - shown: the previously shown ids, in order. The window grows if objects were inserted between them; without
+    ///     `shown` it does not grow.
+    ///   - known: objects that are not loaded again if their revision is unchanged.
     func page<Element>(
         _ query: Query<Element>, window: ResultWindow, shown: [Element.ID], known: [Element.ID: ReadObject<Element>] = [:]
     ) throws -> ResultPage<Element> {
@@ -36,10 +33,11 @@ extension StoreReader {
         return ResultPage(objects: objects, totalCount: total, window: window)
     }
 
-    /// The places of these objects in the result, counted from one of its ends. Objects that are not in it have none.
+    /// Returns the indexes of these objects in the result, counted from one of its ends. Objects outside the result are
+    /// omitted.
     private func places<Element>(of wanted: Set<Element.ID>, in compiled: CompiledQuery<Element>, fromEnd: Bool) throws -> [Element.ID: Int] {
         let source = Element.querySource
-        // A result with a limit can be read from its first object only.
+        // A result with a limit can only be read from its first object.
         let isTurned = fromEnd && compiled.limit != nil
         let rows = try Row.fetchCursor(db, SQLRequest<Row>(literal: compiled.ids(.init(isReversed: fromEnd && !isTurned))))
         var (places, count): ([Element.ID: Int], Int) = ([:], 0)
@@ -57,7 +55,7 @@ extension StoreReader {
 
     private func count<Element>(_ compiled: CompiledQuery<Element>) throws -> Int { try SQLRequest<Int>(literal: compiled.count).fetchOne(db) ?? 0 }
 
-    /// The objects of a part of the result. Most live queries already know all objects except one or two.
+    /// Loads a range of the result. Most live queries already know all objects except one or two.
     private func load<Element>(
         _ compiled: CompiledQuery<Element>, slice: CompiledQuery<Element>.Slice, known: [Element.ID: ReadObject<Element>]
     ) throws -> [ReadObject<Element>] {
@@ -76,7 +74,7 @@ extension StoreReader {
         return ids.compactMap { objects[$0] ?? known[$0] }
     }
 
-    /// The most ids that are looked up one by one. For more ids the whole part of the result is read.
+    /// The maximum number of objects to load by their ids. With more missing objects, the whole range is loaded.
     private static let mostMissing = 500
 
     private func load<Element: Queryable>(_ sql: SQL) throws -> [ReadObject<Element>] {
@@ -90,15 +88,12 @@ extension StoreReader {
 
 struct ReadObject<Element: Queryable>: Sendable {
     var object: Element
-    /// Nil for kinds of objects that have none.
+    /// The revision; nil for types without revisions.
     var revision: Int64?
 }
 
-/// The part of a query's result that a controller shows.
 struct ResultPage<Element: Queryable>: Sendable {
     var objects: [ReadObject<Element>]
-    /// The number of objects in the whole result.
     var totalCount: Int
-    /// The window that `objects` fill; it may have grown.
     var window: ResultWindow
 }

@@ -2,12 +2,13 @@
 import Foundation
 import StrataModel
 
-/// The user's changes that the server has not confirmed, in the order in which they were made.
+/// The user's unconfirmed changes, in creation order.
 ///
-/// A value without a store or a connection: the store saves what ``takeUnsaved()`` names in the same transaction as the local effect, so that memory and
-/// store never differ. When to send what is decided by ``OutgoingSchedule``.
+/// The queue is a value without store or connection. The store persists the operations named by ``takeUnsaved()`` in
+/// the same transaction as their local effect, so that memory and store never differ. ``OutgoingSchedule`` decides when
+/// each operation is sent.
 struct OutgoingQueue: Sendable {
-    /// Operations by sequence, the order of the changes.
+    /// The operations by sequence number, which defines their order.
     private(set) var operations: [Int64: QueuedOperation] = [:]
     private var byConversation: [ConversationID: [Int64]] = [:]
     private var byMessage: [MessageID: [Int64]] = [:]
@@ -17,44 +18,40 @@ struct OutgoingQueue: Sendable {
     private var unsaved: Set<Int64> = []
     private var lastSequence: Int64
 
-    /// The queue as the store has it.
     init(_ stored: [QueuedOperation] = [], lastSequence: Int64 = 0) {
         self.lastSequence = max(lastSequence, stored.map(\.sequence).max() ?? 0)
         for operation in stored.sorted(by: { $0.sequence < $1.sequence }) { addToIndexes(operation) }
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
     var isEmpty: Bool { operations.isEmpty }
-    /// All operations, in order.
     var all: [QueuedOperation] { operations.values.sorted { $0.sequence < $1.sequence } }
     subscript(id: UUID) -> QueuedOperation? { byID[id].flatMap { operations[$0] } }
-    /// The operations of a conversation, in order, including receipts.
+    /// Returns the operations of a conversation, in order, including receipts.
     func operations(in conversation: ConversationID) -> [QueuedOperation] {
         (byConversation[conversation] ?? []).compactMap { operations[$0] }
     }
     /// The operations that belong to no conversation, in order.
     var ofTheUser: [QueuedOperation] { withoutConversation.compactMap { operations[$0] } }
-    /// The sequence of a conversation's oldest operation.
     func firstSequence(in conversation: ConversationID) -> Int64? { byConversation[conversation]?.first }
     var conversations: Dictionary<ConversationID, [Int64]>.Keys { byConversation.keys }
-    /// The files that must still be uploaded, or that belong to unconfirmed operations.
+    /// The content files that unconfirmed operations refer to.
     var files: Set<String> { Set(operations.values.flatMap { $0.change.parts.compactMap(\.file) }) }
     func hasOperations(in conversation: ConversationID) -> Bool { byConversation[conversation] != nil }
 
-    /// The operations that decide how a message is shown, in order: its own, and deletions of its conversation.
+    /// Returns the operations that affect the visible state of a message, in order: those on the message itself, and
+    /// deletions of its conversation.
     func operations(on message: MessageID, in conversation: ConversationID) -> [QueuedOperation] {
         let own = (byMessage[message] ?? []).compactMap { operations[$0] }
         let deletions = deletions(of: conversation)
         return deletions.isEmpty ? own : (own + deletions).sorted { $0.sequence < $1.sequence }
     }
 
-    /// The operations that follow or unfollow a user, in order.
+    /// Returns the operations that follow, unfollow, block or unblock a user, in order.
     func operations(on user: UserID) -> [QueuedOperation] { (byUser[user] ?? []).compactMap { operations[$0] } }
-    /// The users that operations follow or unfollow.
     var users: Dictionary<UserID, [Int64]>.Keys { byUser.keys }
 
-    /// Pending deletions of the whole conversation.
     func deletions(of conversation: ConversationID) -> [QueuedOperation] {
         guard let sequences = byConversation[conversation] else { return [] }
         return sequences.compactMap { sequence in
@@ -75,14 +72,14 @@ struct OutgoingQueue: Sendable {
         return operation
     }
 
-    /// Adds a change with a sequence that is not in use.
+    /// Adds a change with an unused sequence number.
     mutating func insertChange(_ change: LocalChange, in conversation: ConversationID?, id: UUID, at time: Int64, sequence: Int64) {
         guard operations[sequence] == nil else { return }
         addToIndexes(QueuedOperation(id: id, sequence: sequence, madeAt: time, conversation: conversation, change: change))
         unsaved.insert(sequence)
     }
 
-    /// Replaces an operation by another version of it; does nothing if it is no longer in the queue.
+    /// Replaces an operation by a new version. Does nothing if it is no longer in the queue.
     mutating func updateOperation(_ operation: QueuedOperation) {
         guard let old = operations[operation.sequence], old != operation else { return }
         removeFromIndexes(old)
@@ -90,14 +87,15 @@ struct OutgoingQueue: Sendable {
         unsaved.insert(operation.sequence)
     }
 
-    /// Removes an operation, if it is there.
+    /// Removes an operation. Does nothing if it is no longer in the queue.
     mutating func removeOperation(_ operation: QueuedOperation) {
         guard let old = operations[operation.sequence] else { return }
         removeFromIndexes(old)
         unsaved.insert(operation.sequence)
     }
 
-    /// The sequences that differ from the store. A sequence that ``operations`` does not have was removed.
+    /// Returns and clears the sequence numbers that differ from the store. A number that is not in ``operations`` was
+    /// removed.
     mutating func takeUnsaved() -> Set<Int64> {
         defer { unsaved = [] }
         return unsaved

@@ -3,10 +3,11 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// What is sent to the server for a pending change. The same operation always gives the same bytes, because the server compares repeated requests.
+/// The request for a pending change. An operation always produces the same bytes, because the server compares repeated
+/// requests.
 enum OutgoingRequest: Hashable, Sendable {
     case socket(method: String, objectID: String?, data: JSONValue)
-    /// `isNamed`: the request carries the operation's id, so that repeating it changes nothing.
+    /// A REST request. `isNamed`: the operation's id is sent as an idempotency key.
     case rest(method: String, path: String, body: JSONValue?, isNamed: Bool)
 
     init?(_ operation: QueuedOperation, isOrdered: Bool = false) {
@@ -110,7 +111,6 @@ enum OutgoingRequest: Hashable, Sendable {
         ["operation": step.isAdded ? "add" : "remove", "property": "participants", "id": .string(step.user.layerID)]
     }
 
-    /// Texts by key path as nested objects.
     private static func tree(_ texts: [String: String]) -> JSONValue {
         json(MetadataTree(leaves: texts.map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) }))
     }

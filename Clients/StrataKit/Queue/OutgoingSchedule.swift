@@ -4,50 +4,46 @@ import StrataModel
 
 /// Decides which pending changes are sent now, and over which transport.
 ///
-/// * A conversation's changes are sent strictly in order. Creates follow each other on the socket without waiting for answers; each depends on the one before it;
-///   everything else waits until all before it is answered.
+/// * The changes of a conversation are sent strictly in order. Creates are pipelined on the socket; each depends on its
+///   predecessor. Every other change waits until all changes before it are answered.
 /// * Conversations do not wait for each other.
-/// * Receipts have a lane of their own.
+/// * Receipts have their own lanes.
 ///
-/// A value without a clock: the caller passes the time.
+/// The schedule is a value without a clock: the caller passes the time.
 struct OutgoingSchedule: Sendable {
-    /// How an operation is sent.
     enum Transport: Hashable, Sendable {
-        /// As a create on the socket; `isOrdered`: it fails if the create before it to the same conversation fails.
+        /// A create on the socket. `isOrdered`: it fails if the preceding create in the same conversation fails.
         case socket(isOrdered: Bool)
         case rest
     }
 
-    /// An action that the owner carries out.
     enum Step: Hashable, Sendable {
         case send(UUID, Transport)
-        /// The content of its parts is to be uploaded first.
+        /// Upload the content of the operation's parts first.
         case upload(UUID)
     }
 
-    /// Operations of one lane wait for each other.
+    /// A group of operations that wait for each other.
     enum Lane: Hashable, Sendable {
         case conversation(ConversationID)
         case receipts(UUID)
         case people
     }
 
-    /// The most unanswered creates of one conversation on the socket.
+    /// The maximum number of unanswered creates of one conversation on the socket.
     static let creates = 64
-    /// The most unanswered creates on the socket.
+    /// The maximum number of unanswered creates on the socket.
     static let allCreates = 256
-    /// The most unanswered receipts.
+    /// The maximum number of unanswered receipts.
     static let receipts = 4
-    /// The most unanswered requests of other kinds.
+    /// The maximum number of unanswered REST requests.
     static let requests = 16
 
     private var inFlight: [UUID: Transport] = [:]
     private var uploads: Set<UUID> = []
     private var retries: [Lane: ContinuousClock.Instant] = [:]
 
-    /// Operations whose answers are awaited.
     var unanswered: Set<UUID> { Set(inFlight.keys) }
-    /// The earliest time of the next attempt in a lane that has failed.
     var nextRetry: ContinuousClock.Instant? { retries.values.min() }
 
     static func lane(of operation: QueuedOperation) -> Lane {
@@ -55,11 +51,12 @@ struct OutgoingSchedule: Sendable {
         return operation.conversation.map { .conversation($0) } ?? .people
     }
 
-    /// What is to be done now.
-    /// - Parameter hasSocket: whether creates can be sent.
+    /// Returns the operations to send or to upload now.
+    /// - Parameter hasSocket: true if the socket is open.
     mutating func nextSteps(for queue: OutgoingQueue, hasSocket: Bool, now: ContinuousClock.Instant) -> [Step] {
         retries = retries.filter { $0.value > now }
-        // The loop below visits the whole queue. This guard avoids it when nothing can begin, or each answer would cost a visit of a long queue.
+        // The loop below visits the whole queue. Without this guard, each answer would cost a scan of a long queue even
+        // if nothing can be sent.
         guard hasSocket, !queue.isEmpty, hasRoom else { return [] }
         var steps: [Step] = []
         let operations = queue.ofTheUser
@@ -74,13 +71,12 @@ struct OutgoingSchedule: Sendable {
         return steps
     }
 
-    /// Whether one more operation can be sent now.
     private var hasRoom: Bool {
         let requests = inFlight.values.count { $0 == .rest }
         return requests < Self.requests || inFlight.count - requests < Self.allCreates
     }
 
-    /// The conversation whose oldest change is oldest comes first.
+    /// Returns the conversations, sorted by their oldest operation.
     private func inOrder(_ queue: OutgoingQueue) -> [ConversationID] {
         queue.conversations.map { (id: $0, first: queue.firstSequence(in: $0) ?? 0) }.sorted { $0.first < $1.first }.map(\.id)
     }
@@ -95,7 +91,8 @@ struct OutgoingSchedule: Sendable {
                 before += 1
                 continue
             }
-            // Later creates depend on this one, are still unanswered, and will fail as it did. Sending it now would let others overtake them.
+            // Later creates depend on this one, are still unanswered, and will fail too. Sending it now would let other
+            // operations overtake them.
             guard operation.sequence > last else { return }
             if operation.change.awaitsUpload {
                 if uploads.insert(operation.id).inserted { steps.append(.upload(operation.id)) }
@@ -127,24 +124,23 @@ struct OutgoingSchedule: Sendable {
         }
     }
 
-    /// An answer came, or none will.
+    /// Reports that an operation has been answered, or will not be answered.
     mutating func operationEnded(_ id: UUID) {
         inFlight[id] = nil
         uploads.remove(id)
     }
 
-    /// A lane sends nothing until this time.
+    /// Suspends a lane until a time.
     mutating func rest(_ lane: Lane, until time: ContinuousClock.Instant) { retries[lane] = max(retries[lane] ?? time, time) }
 
-    /// The socket is lost: creates on it have no answer, and may have been carried out.
+    /// Reports the loss of the socket. Creates on it remain unanswered; the server may have processed them.
     mutating func socketLost() { inFlight = inFlight.filter { $0.value == .rest } }
 
-    /// There is a connection again: nothing has to wait for its next attempt.
+    /// Reports a new connection: all retry delays end.
     mutating func connected() { retries = [:] }
 }
 
 extension LocalChange {
-    /// Sent as a create on the socket.
     var isCreate: Bool {
         switch self {
         case .createConversation, .sendMessage: true
@@ -155,6 +151,7 @@ extension LocalChange {
         }
     }
 
-    /// Nothing may follow before the answer, which may name another conversation for a distinct one.
+    /// True if no operation may follow before the answer, because the answer may name a different id for a distinct
+    /// conversation.
     var isAlone: Bool { if case .createConversation(let new) = self { new.isDistinct } else { false } }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// What the app is shown: the server's state with the user's pending changes applied in order. Pure functions, evaluated again after each change of
-/// either.
+/// The overlay: the server's state with the user's pending changes applied in order, as the app sees it. Pure
+/// functions, evaluated again after each change of the server's state or the queue.
 enum Overlay {
-    /// A message with the pending operations on it and on its conversation.
+    /// Returns a message with the pending operations on it and on its conversation applied.
     /// - Parameters:
     ///   - server: the server's state; nil if the message is unknown or deleted.
     ///   - me: the signed-in user.
-    /// - Returns: nil if the message is not shown.
+    /// - Returns: nil if the message is not visible.
     static func message(_ server: MessageRecord?, with operations: [QueuedOperation], me: UserID) -> MessageRecord? {
         var shown = server
         for operation in operations where operation.isOverlay {
@@ -29,11 +29,12 @@ enum Overlay {
         return shown
     }
 
-    /// An identity with the pending operations on its user.
+    /// Returns an identity with the pending operations on its user applied.
     /// - Parameters:
     ///   - server: the server's state; nil if the user is unknown.
-    ///   - isParticipant: whether the user shares a conversation with the signed-in user; then unfollowing does not hide the identity.
-    /// - Returns: nil if the identity is not shown.
+    ///   - isParticipant: true if the user shares a conversation with the signed-in user. Unfollowing then does not
+    ///     hide the identity.
+    /// - Returns: nil if the identity is not visible.
     static func identity(_ server: IdentityRecord?, with operations: [QueuedOperation], of user: UserID, isParticipant: Bool) -> IdentityRecord? {
         var shown = server
         for operation in operations where operation.isOverlay {
@@ -50,7 +51,7 @@ enum Overlay {
         return shown
     }
 
-    /// Whether a deletion of the whole conversation deletes the message too.
+    /// Returns true if a deletion of the whole conversation deletes the message too.
     static func hides(_ message: MessageRecord?, mode: DeletionMode, upTo position: Int64) -> Bool {
         guard mode == .myDevices, let place = message?.position else { return true }
         return place / Position.wireStep <= position
@@ -64,24 +65,25 @@ enum Overlay {
             failure: operation.failure, statuses: [me: .read], parts: message.parts)
     }
 
-    /// What ``conversation(_:with:applied:me:newest:message:)`` needs to know about a message from the server.
+    /// The server's state of a message, as far as ``conversation(_:with:applied:me:newest:message:)`` needs it.
     struct KnownMessage {
         var position: Int64
         var isUnread: Bool
     }
 
-    /// A conversation with its pending operations.
+    /// Returns a conversation with its pending operations applied.
     /// - Parameters:
     ///   - server: the server's state; nil if the conversation is unknown or deleted.
-    ///   - applied: the change up to which packets of the conversation have been applied.
-    ///   - message: the server's state of a message; nil if the server does not have it.
-    /// - Returns: nil if there is no such conversation. An invisible conversation is not shown, but its changes are still sent.
+    ///   - applied: the position of the last change of the conversation that was applied.
+    ///   - message: returns the server's state of a message; nil if the server does not have it.
+    /// - Returns: nil if the conversation does not exist. An invisible conversation is hidden from the app, but its
+    ///   changes are still sent.
     static func conversation(
         _ server: ConversationRecord?, with operations: [QueuedOperation], applied: Int64, me: UserID, newest: Int64?,
         message: (MessageID) throws -> KnownMessage?
     ) rethrows -> ConversationRecord? {
         var shown = server
-        // Messages counted in addition to the server's, and messages that no longer count as unread.
+        // `added`: messages counted in addition to the server's. `read`: messages that no longer count as unread.
         var (added, read): (Set<MessageID>, Set<MessageID>) = ([], [])
         for operation in operations where operation.isOverlay {
             switch operation.change {
@@ -99,7 +101,7 @@ enum Overlay {
             case .markRead(let ids):
                 shown?.unreadCount -= try ids.count { try message($0)?.isUnread == true && read.insert($0).inserted }
             case .deleteConversation(let mode, let position, let leaves):
-                // A message that came after what the user wanted to delete brings the conversation back.
+                // A message that arrived after the deletion was requested restores the conversation.
                 let isBack = mode == .myDevices && !leaves && (newest ?? -1) / Position.wireStep > position
                 if !isBack { shown?.isVisible = false }
             case .changeParts, .confirmDelivery, .follow, .unfollow, .block, .unblock, .markAnnouncementRead, .deleteAnnouncement: break
@@ -137,13 +139,14 @@ enum Overlay {
         participants.sort()
         guard participants != before else { return }
         conversation?.isDistinct = false
-        // Of a conversation that a user is not in, they are shown no participants.
+        // A user who is not a participant sees no participants.
         conversation?.participants = participants.contains(me) ? participants : []
     }
 }
 
 extension [String: String] {
-    /// Applies one step of a patch to metadata, which holds each text by its key path. Texts at, below or above the path are removed first.
+    /// Applies one step of a patch to metadata, which map full key paths to texts. Texts at, below or above the path
+    /// are removed first.
     mutating func applyMetadataStep(_ step: LocalChange.MetadataStep) {
         removeSubtree(step.path)
         guard let values = step.values else { return }

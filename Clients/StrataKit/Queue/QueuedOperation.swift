@@ -2,59 +2,59 @@
 import Foundation
 import StrataModel
 
-/// A change that the user has made and that the server has not confirmed. It is kept in the store until then.
+/// A change by the user that the server has not confirmed. It stays in the store until then.
 struct QueuedOperation: Codable, Hashable, Sendable, Identifiable {
-    /// Names the change to the server, so that repeating the request after a lost answer changes nothing.
+    /// The idempotency key of the change: a repeated request after a lost answer has no effect.
     let id: UUID
-    /// The order in which the app made its changes.
+    /// The sequence number, which defines the order of changes.
     let sequence: Int64
-    /// When the app made the change.
+    /// The time of the change, in microseconds since 1970.
     let madeAt: Int64
-    /// The conversation it belongs to, if any. A distinct conversation may turn out to have another id.
+    /// The conversation that the change belongs to, if any. The id of a distinct conversation can change.
     var conversation: ConversationID?
     var change: LocalChange
     var state = State.waiting
-    /// Failed attempts while there was a connection.
+    /// The number of failed attempts with a connection.
     var tries = 0
-    /// The epoch of the database at the last attempt, if it was known.
+    /// The epoch of the database at the last attempt, if known.
     var epoch: String?
-    /// The listing that was newest at the last attempt.
+    /// The generation of the listing at the last attempt.
     var generation: Int64?
-    /// Uploads of its parts, by their ids.
+    /// The uploads of the change's parts, by part id.
     var uploads: [UUID: Upload]?
 
     struct Upload: Codable, Hashable, Sendable {
-        /// Identifies repeated uploads to the server.
+        /// The idempotency key of the upload.
         var name: UUID
-        /// When the content was on the server; nil: it is not, or is not needed there any more.
+        /// The time at which the upload completed; nil: not uploaded, or to be uploaded again.
         var finishedAt: Int64?
-        /// How often it was uploaded.
+        /// The number of completed uploads.
         var times = 0
     }
 
     enum State: Codable, Hashable, Sendable {
-        /// The creation of a conversation without a message: not shown, not sent, and not kept over a restart.
+        /// A conversation that was created but has no message yet. It is not visible, not sent, and discarded at a
+        /// restart.
         case draft
-        /// Not sent yet, so that it may still be folded with others.
+        /// Not sent yet, so it can be merged with other operations.
         case waiting
-        /// Sent at least once. The server may have carried it out, so it must be sent again as it was.
+        /// Sent at least once. The server may have processed it, so a retry must be identical.
         case attempted
-        /// The server has carried it out. It still applies to what is shown until packets up to these positions have been applied.
+        /// Processed by the server. It stays in the overlay until packets up to these positions have been applied.
         case answered(Positions)
-        /// Refused. Only messages stay in the queue after that, to be shown as failed.
+        /// Refused. Only messages stay in the queue in this state, so that they are visible as failed.
         case failed(StoredError)
     }
 
-    /// Where the packets about a change are.
     struct Positions: Codable, Hashable, Sendable {
-        /// In the log of the conversation.
+        /// The position in the conversation's log.
         var conversation: Int64?
-        /// In the user's own log.
+        /// The position in the user's own log.
         var user: Int64?
     }
 }
 
-/// What the user has changed. Indirect: queues are copied and sorted often, and a copy then costs one reference.
+/// A change by the user. Indirect, because queues are copied and sorted often; a copy then costs one reference count.
 indirect enum LocalChange: Codable, Hashable, Sendable {
     case createConversation(NewConversation)
     case sendMessage(NewMessage)
@@ -62,7 +62,8 @@ indirect enum LocalChange: Codable, Hashable, Sendable {
     case changeParticipants([ParticipantStep])
     case changeParts(MessageID, PartChange)
     case deleteMessage(MessageID, DeletionMode)
-    /// `upTo` is the position of the conversation that this device had applied; only used with ``DeletionMode/myDevices``.
+    /// `upTo` is the last position of the conversation that this device had applied. Only used with
+    /// ``DeletionMode/myDevices``.
     case deleteConversation(DeletionMode, upTo: Int64, leaves: Bool)
     case markRead([MessageID])
     case confirmDelivery([MessageID])
@@ -74,12 +75,12 @@ indirect enum LocalChange: Codable, Hashable, Sendable {
     case deleteAnnouncement(AnnouncementID)
 
     struct NewConversation: Codable, Hashable, Sendable {
-        /// The creator among them, in byte order.
+        /// The participants in byte order, including the creator.
         var participants: [UserID]
         var isDistinct: Bool
         var deliveryReceipts: Bool
         var readReceipts: Bool
-        /// Each text by its key path.
+        /// The texts by their full key paths.
         var metadata: [String: String]
     }
 
@@ -91,9 +92,9 @@ indirect enum LocalChange: Codable, Hashable, Sendable {
     }
 
     struct MetadataStep: Codable, Hashable, Sendable {
-        /// Empty for the root, which only ``delete`` of everything has.
+        /// The key path. Empty for the root, which only a deletion of all metadata uses.
         var path: String
-        /// Texts by key path from the root, all at or below ``path``; nil deletes what is at the path.
+        /// The texts by their full key paths, all at or below ``path``; nil deletes the subtree.
         var values: [String: String]?
 
         var operation: MetadataOperation {
@@ -112,12 +113,11 @@ indirect enum LocalChange: Codable, Hashable, Sendable {
 
 enum PartChange: Codable, Hashable, Sendable {
     case add(PartRecord)
-    /// The part with this id gets other content.
     case replace(UUID, PartRecord)
     case remove(UUID)
     case setAll([PartRecord])
 
-    /// The part that must be there.
+    /// The part that must exist.
     var target: UUID? {
         switch self {
         case .replace(let id, _), .remove(let id): id
@@ -133,7 +133,6 @@ enum PartChange: Codable, Hashable, Sendable {
         }
     }
 
-    /// The same change with parts in another state.
     func withParts(_ parts: [PartRecord]) -> PartChange {
         switch (self, parts.first) {
         case (.add, let part?): .add(part)
@@ -143,7 +142,7 @@ enum PartChange: Codable, Hashable, Sendable {
         }
     }
 
-    /// The same change with the id that a replaced part has after it.
+    /// The change with the final part id: a replacement part takes the id of the part that it replaces.
     var keepingID: PartChange {
         guard case .replace(let id, var part) = self else { return self }
         part.id = id
@@ -152,7 +151,6 @@ enum PartChange: Codable, Hashable, Sendable {
 }
 
 extension LocalChange {
-    /// The messages that it sends, changes, deletes or marks as read.
     var messages: [MessageID] {
         switch self {
         case .sendMessage(let message): [message.id]
@@ -164,7 +162,6 @@ extension LocalChange {
         }
     }
 
-    /// The users it follows, stops following, blocks or unblocks.
     var users: [UserID] {
         switch self {
         case .follow(let users), .unfollow(let users): users
@@ -175,7 +172,6 @@ extension LocalChange {
         }
     }
 
-    /// The name of the kind, for logs and reports of failures.
     var name: String {
         switch self {
         case .createConversation: "createConversation"
@@ -196,7 +192,7 @@ extension LocalChange {
         }
     }
 
-    /// Receipts never wait behind other changes, and never delay them.
+    /// True for receipts, which never wait for other changes and never delay them.
     var isReceipt: Bool {
         switch self {
         case .markRead, .confirmDelivery, .markAnnouncementRead: true
@@ -216,7 +212,6 @@ extension LocalChange {
         }
     }
 
-    /// The same change with parts in another state.
     func withParts(_ parts: [PartRecord]) -> LocalChange {
         switch self {
         case .sendMessage(var message):
@@ -233,7 +228,7 @@ extension LocalChange {
 }
 
 extension QueuedOperation {
-    /// Whether it changes what the app is shown: from the moment it is made until it is over.
+    /// True if the operation affects the visible state. Refused operations do not, except messages.
     var isOverlay: Bool {
         switch state {
         case .failed: if case .sendMessage = change { true } else { false }
@@ -241,10 +236,10 @@ extension QueuedOperation {
         }
     }
 
-    /// The upload of a part, if it was begun before or not.
+    /// Returns the upload of a part, or a new one if it has not started yet.
     func upload(of part: UUID) -> Upload { uploads?[part] ?? Upload(name: part) }
 
-    /// Whether it is still to be sent.
+    /// True if the operation still has to be sent or answered.
     var isUnanswered: Bool { state == .waiting || state == .attempted }
     var isAnswered: Bool { if case .answered = state { true } else { false } }
     var failure: StoredError? { if case .failed(let error) = state { error } else { nil } }

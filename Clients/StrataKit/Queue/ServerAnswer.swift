@@ -2,20 +2,20 @@
 import Foundation
 import ProtocolClient
 
-/// What an answer of the server means for a pending change.
+/// The meaning of a server's answer for a pending change.
 enum ServerAnswer: Sendable {
-    /// Carried out, now or before.
+    /// The change was applied, by this request or an earlier one.
     case success(object: JSONValue, positions: QueuedOperation.Positions)
-    /// Refused for good.
     case refused(StrataError)
-    /// Refused because content of its parts is not on the server, where it may have been.
+    /// The change was refused because content of its parts is missing on the server. The server may have deleted it
+    /// after the upload.
     case contentGone(StrataError)
-    /// Not carried out, as far as is known; to be sent again, as it was.
+    /// The change was probably not applied and must be sent again unchanged.
     /// - Parameters:
-    ///   - counts: whether it is one of the attempts that are limited in number.
-    ///   - after: the pause that the server asks for.
+    ///   - counts: true if the attempt counts towards the limit.
+    ///   - after: the delay that the server requests.
     case retry(StrataError, counts: Bool, after: Duration?)
-    /// The session is over. Nothing is lost: the change waits for the next session.
+    /// The session ended. The change stays queued for the next session.
     case signInNeeded
 
     init(_ answer: RESTAnswer) {
@@ -39,10 +39,12 @@ enum ServerAnswer: Sendable {
     private init(errorID: String, status: Int, error: JSONValue, after: Duration?) {
         let text = error["message"].string ?? "The server answered \(status)."
         switch errorID {
-        // What exists is what was to be made; or another distinct conversation of the same participants.
+        // The existing object is the result of an earlier attempt, or another distinct conversation of the same
+        // participants.
         case "id_in_use" where error["data"]["id"].string != nil, "conflict" where error["data"]["id"].string != nil:
             self = .success(object: error["data"], positions: .init())
-        // It had arrived, and is gone for this user since: ids are random, so that no other object has this one.
+        // An earlier attempt succeeded, and the object has been deleted for this user since. Ids are random, so no
+        // other object has this id.
         case "id_in_use": self = .success(object: .null, positions: .init())
         case "authentication_required": self = .signInNeeded
         case "predecessor_failed": self = .retry(StrataError(.networkRequestFailed, text), counts: false, after: nil)

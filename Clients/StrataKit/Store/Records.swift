@@ -2,11 +2,11 @@
 import Foundation
 public import StrataModel
 
-/// An id in JSON: its UUID.
+/// The JSON encoding of ids: their UUIDs.
 extension ObjectID {
-    /// Reads what ``encode(to:)`` wrote.
+    /// Decodes an id.
     public init(from decoder: any Decoder) throws { self.init(rawValue: try decoder.singleValueContainer().decode(UUID.self)) }
-    /// Writes it as one text.
+    /// Encodes the id as a single string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)
@@ -18,23 +18,23 @@ extension MessageID: Codable {}
 extension AnnouncementID: Codable {}
 extension ContentID: Codable {}
 
-/// A user id in JSON: its text.
+/// The JSON encoding of user ids: their texts.
 extension UserID: Codable {
-    /// Reads what ``encode(to:)`` wrote.
+    /// Decodes a user id.
     public init(from decoder: any Decoder) throws { self.init(trusted: try decoder.singleValueContainer().decode(String.self)) }
-    /// Writes it as one text.
+    /// Encodes the user id as a single string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)
     }
 }
 
-/// A conversation as the server shows it to this user, or, with pending changes applied, as the app sees it.
+/// A conversation in the store: either the server's state for this user, or that state with pending changes applied.
 struct ConversationRecord: Codable, Hashable, Sendable {
     var id: ConversationID
-    /// Microseconds since 1970, like all times in the store.
+    /// The creation time in microseconds since 1970, like all times in the store.
     var createdAt: Int64
-    /// In byte order; empty if this user is not in it.
+    /// The participants in byte order; empty if this user is not a participant.
     var participants: [UserID]
     var isDistinct: Bool
     var deliveryReceipts: Bool
@@ -42,31 +42,31 @@ struct ConversationRecord: Codable, Hashable, Sendable {
     var metadata: [String: String]
     var unreadCount: Int
     var totalCount: Int
-    /// False if the conversation is not sent yet, or is to be deleted.
+    /// False if the conversation is not sent yet, or if its deletion is pending.
     var isVisible = true
 
     var participantLines: String { participants.map(\.rawValue).joined(separator: "\n") }
 
-    /// The metadata as a tree. ``metadata`` has each text by its key path.
+    /// The metadata as a tree. ``metadata`` maps full key paths to texts.
     var tree: MetadataTree {
         get { MetadataTree(leaves: metadata.map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) }) }
         set { metadata = newValue.leaves.reduce(into: [:]) { $0[$1.path.dotted] = $1.value } }
     }
 }
 
-/// A message as the server shows it to this user, or, with pending changes applied, as the app sees it.
+/// A message in the store: either the server's state for this user, or that state with pending changes applied.
 struct MessageRecord: Codable, Hashable, Sendable {
     var id: MessageID
     var conversation: ConversationID
-    /// Nil if the server does not have the message.
+    /// The position; nil if the server does not have the message.
     var position: Int64?
-    /// The position. For a message that is not sent: ``unsent`` plus the number of its operation.
+    /// The sort key: the position; for unsent messages, ``unsent`` plus the operation's sequence number.
     var ordering: Int64
-    /// Nil for a sender that is no user.
+    /// The sender; nil if the sender is not a user.
     var sender: UserID?
     var senderName: String?
     var sentAt: Int64
-    /// When this device received the message first. The server does not know this time.
+    /// The time at which this device first received the message. The server does not know it.
     var receivedAt: Int64
     var updatedAt: Int64?
     var isUnread: Bool
@@ -75,17 +75,17 @@ struct MessageRecord: Codable, Hashable, Sendable {
     var statuses: [UserID: RecipientStatus]
     var parts: [PartRecord]
 
-    /// A value above every position. Messages that are not sent come last, in the order of sending.
+    /// The base of unsent messages' sort keys, above every position. Unsent messages come last, in sending order.
     static let unsent: Int64 = 1 << 62
 }
 
 extension MessageRecord {
-    /// The text of the statuses' column: one line for each recipient, with a digit and the user id.
+    /// The statuses in their stored form: one line per recipient, with a digit and the user id.
     var statusLines: String {
         statuses.sorted { $0.key < $1.key }.map { "\($1.rawValue)\($0.rawValue)" }.joined(separator: "\n")
     }
 
-    /// Reads the text that ``statusLines`` wrote, and skips lines of any other form.
+    /// Parses the output of ``statusLines``. Malformed lines are skipped.
     static func statuses(fromLines text: String) -> [UserID: RecipientStatus] {
         var statuses: [UserID: RecipientStatus] = [:]
         for line in text.split(separator: "\n") {
@@ -101,23 +101,24 @@ extension RecipientStatus: Codable {}
 struct PartRecord: Codable, Hashable, Sendable {
     var id: UUID
     var mimeType: String
-    /// Nil for content that is kept beside the message.
+    /// The inline bytes; nil for separately stored content.
     var body: Data?
     var size: Int
     var content: ContentID?
     var downloadURL: String?
     var downloadExpires: Int64?
     var transferStatus: ContentTransferStatus = .complete
-    /// The name of the file with the content, in the store's content folder.
+    /// The name of the content's file in the store's content folder.
     var file: String?
-    /// When the content arrived on this device, was last read by the app, or was removed. Nil if it was never on this device.
+    /// The time at which the content was downloaded, last read by the app, or removed. nil if it was never on this
+    /// device.
     var usedAt: Int64?
     var updatedAt: Int64?
 }
 
 extension ContentTransferStatus: Codable {}
 
-/// An identity as the server showed it: the whole identity, or its name and picture only.
+/// An identity as received from the server: either complete, or only the name and picture.
 struct IdentityRecord: Codable, Hashable, Sendable {
     var userID: UserID
     var displayName: String?
@@ -129,14 +130,14 @@ struct IdentityRecord: Codable, Hashable, Sendable {
     var publicKey: String?
     var metadata: [String: String] = [:]
     var isFollowed = false
-    /// True or nil: records of before do not say.
+    /// True if the user is blocked, otherwise nil. Older records do not contain this field.
     var isBlocked: Bool?
-    /// False if only a message or a list of participants told of the user.
+    /// False if the user is only known from a message or a list of participants.
     var isFull = false
     var presenceStatus: String?
     var lastSeenAt: Int64?
 
-    /// Whether the server has told that others see the user as present now.
+    /// True if other users see this user as present, according to the server.
     var isOnline: Bool {
         switch presenceStatus.flatMap(PresenceStatus.init) {
         case .available, .busy, .away: true
@@ -145,7 +146,6 @@ struct IdentityRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// An announcement as the server shows it to this user.
 struct AnnouncementRecord: Codable, Hashable, Sendable {
     var id: AnnouncementID
     var position: Int64
@@ -157,7 +157,7 @@ struct AnnouncementRecord: Codable, Hashable, Sendable {
     var parts: [PartRecord]
 }
 
-/// An error of the server, stored with the object that it concerns.
+/// A server error, stored with the object that it concerns.
 struct StoredError: Codable, Hashable, Sendable {
     var number: Int
     var name: String
@@ -173,7 +173,6 @@ struct StoredError: Codable, Hashable, Sendable {
     }
 }
 
-/// An ``OperationFailure`` as the store keeps it.
 struct StoredFailure: Codable, Hashable, Sendable {
     var operation: String
     var id: UUID
@@ -194,12 +193,11 @@ struct StoredFailure: Codable, Hashable, Sendable {
 }
 
 extension Int64 {
-    /// Microseconds since 1970 as a date.
     var date: Date { Date(timeIntervalSince1970: Double(self) / 1_000_000) }
 }
 
 extension Date {
-    /// Microseconds since 1970. For a date outside the range this is the nearest possible number.
+    /// The number of microseconds since 1970. Dates outside the range are clamped.
     var microseconds: Int64 {
         let microseconds = (timeIntervalSince1970 * 1_000_000).rounded()
         return Int64(exactly: microseconds) ?? (microseconds < 0 ? .min : .max)

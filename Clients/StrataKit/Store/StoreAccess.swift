@@ -3,13 +3,12 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// The store of one user, for reads that do not wait for writes.
+/// Read access to a user's store that does not wait for writes.
 struct StoreAccess: Sendable {
     let database: any DatabaseWriter
     let me: UserID
-    /// Where content is kept; nil: this store has none.
+    /// The folder for content; nil if the store has none.
     let contentFolder: URL?
-    /// Of the snapshots that are read.
     let owner: SnapshotOwner
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (StoreReader) throws -> Value) async throws -> Value {
@@ -20,8 +19,8 @@ struct StoreAccess: Sendable {
         }
     }
 
-    /// Removes files that no part refers to, which a killed process may have left.
-    /// - Parameter needed: by changes that are not sent yet.
+    /// Removes content files that no part refers to. A killed process may have left them.
+    /// - Parameter needed: the files of unsent changes.
     func clearContentFolder(except needed: Set<String>) throws {
         guard let contentFolder else { return }
         let inUse = try database.read { db in try reader(db).contentInUse() }

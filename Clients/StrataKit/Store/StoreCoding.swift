@@ -2,25 +2,24 @@
 import Foundation
 import ProtocolClient
 
-/// How the store writes values into columns of text.
+/// The encoding of values in text columns.
 enum StoreCoding {
-    /// Writes the texts by key path, in the order of the paths, so that equal metadata give equal texts.
+    /// Encodes texts by key path with sorted keys, so that equal metadata have equal encodings.
     static func text(_ strings: [String: String]) -> String { JSONValue.object(strings.mapValues { .string($0) }).text }
 
-    /// Reads what ``text(_:)`` wrote.
+    /// Decodes the output of ``text(_:)``.
     static func strings(_ text: String) -> [String: String] {
         guard text != "{}", let members = (try? JSONValue(parsing: text))?.object else { return [:] }
         return members.compactMapValues(\.string)
     }
 
-    /// Any record as JSON.
     static func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    /// Reads what ``json(_:)`` wrote.
+    /// Decodes the output of ``json(_:)``.
     static func value<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
         try JSONDecoder().decode(type, from: Data(text.utf8))
     }

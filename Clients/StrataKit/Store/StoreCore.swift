@@ -4,9 +4,10 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// The local store of one user: a database, and the queue of pending changes beside it in memory.
+/// The local store of one user: a database, and the in-memory queue of pending changes.
 ///
-/// Only one task at a time may use it: ``LocalStore`` serializes writes. Reads go to the database directly and never wait for writes.
+/// Only one task at a time may use it: ``LocalStore`` serializes writes. Reads use the database directly and never wait
+/// for writes.
 final class StoreCore {
     let database: any DatabaseWriter
     let me: UserID
@@ -17,15 +18,13 @@ final class StoreCore {
     var policy: SyncPolicy
     private let newID: () -> UUID
 
-    /// The effects of a transaction, besides its result.
     struct Outcome<Value> {
         var value: Value
-        /// The changes to publish, in order.
         var changes: [ObjectChange]
         var findings: SyncFindings
     }
 
-    /// Reads the state that the library keeps in memory, and deletes conversations that were created and never sent.
+    /// Loads the in-memory state, and deletes drafts of conversations that were never sent.
     /// - Parameters:
     ///   - database: a database with the tables of ``StoreSchema``.
     ///   - newID: creates the ids of changes and conversations.
@@ -44,14 +43,14 @@ final class StoreCore {
         cursor = stored.cursor
         let drafts = queue.all.filter { $0.state == .draft }
         if !drafts.isEmpty { _ = try write(at: 0) { store in for draft in drafts { try store.removeOperation(draft) } } }
-        // The app sees the changes again that were saved from a damaged store.
+        // Make changes visible that were salvaged from a damaged store.
         if stored.cursor == SyncCursor(), !queue.isEmpty {
             _ = try write(at: 0) { store in for operation in store.queue.all { try store.touchTargets(of: operation) } }
         }
     }
 
-    /// Runs one transaction. If the transaction throws, it changes nothing, neither in the database nor in memory.
-    /// - Parameter now: microseconds since 1970.
+    /// Runs one transaction. If it throws, neither the database nor the memory changes.
+    /// - Parameter now: the time in microseconds since 1970.
     func write<Value>(at now: Int64, _ body: (StoreTransaction) throws -> Value) throws -> Outcome<Value> {
         var result: (outcome: Outcome<Value>, queue: OutgoingQueue, cursor: SyncCursor)?
         try database.unsafeReentrantWrite { db in
@@ -75,13 +74,13 @@ final class StoreCore {
     }
 }
 
-/// The part of the store that is in memory as well.
+/// The part of the store that is also held in memory.
 struct StoredState {
     let operations: [QueuedOperation]
     let lastSequence: Int64
     let cursor: SyncCursor
 
-    /// - Throws: `DecodingError` if the data were not written by this library.
+    /// - Throws: `DecodingError` if this library did not write the data.
     init(_ db: Database) throws {
         operations = try String.fetchAll(db, sql: "SELECT record FROM operation ORDER BY sequence")
             .map { try StoreCoding.value(QueuedOperation.self, from: $0) }

@@ -5,19 +5,20 @@ import GRDB
 import StrataModel
 
 enum StoreFile {
-    /// Opens the store, and creates it if there is none. If the file is damaged, the library builds a new store. It copies the unsent changes that it can read,
-    /// and loads everything else from the server again.
+    /// Opens the store, and creates it if it does not exist. A damaged store is rebuilt: the readable unsent changes
+    /// are copied, and everything else is loaded from the server again.
     /// - Parameters:
-    ///   - checkedFirst: a file of at most this many bytes is read completely before it is used. A larger file is read while it is in use, so that the app does
-    ///     not wait. If the larger file is damaged, the library rebuilds it when it opens it next time.
+    ///   - checkedFirst: the maximum file size in bytes for a full check before use. A larger file is checked in the
+    ///     background, so that the app does not wait; if it is damaged, the next opening rebuilds it.
     ///   - boundary: called before and after each statement of each connection.
-    /// - Throws: ``StrataError/Code/newerStore``, and the file stays as it is; an error of the database.
+    /// - Throws: ``StrataError/Code/newerStore``, in which case the file is unchanged; errors of the database.
     static func open(
         _ url: URL, checkedFirst: Int = checkedFirst, atBoundary boundary: (@Sendable () -> Void)? = nil
     ) throws -> DatabasePool {
-        // The last process ended while it replaced a damaged store.
+        // The previous process ended while it replaced a damaged store.
         if exists(rebuilt(url)) { try install(url) }
-        // A marked file is checked first, at any size: the process may have ended after the rebuilding and before it removed the mark.
+        // A marked file is checked first, at any size: the process may have ended after the rebuild, before it removed
+        // the mark.
         let isMarked = exists(foundDamaged(url))
         let checkedFirst = isMarked ? .max : checkedFirst
         let pool: DatabasePool
@@ -27,20 +28,20 @@ enum StoreFile {
             try rebuild(url, boundary: boundary)
             pool = try openIntact(url, checkedFirst: checkedFirst, boundary: boundary)
         }
-        // Only a mark that was here before: the check of a large file may have made a new one by now.
+        // Only remove a mark that existed before: the background check of a large file may have created a new one.
         if isMarked { try? FileManager.default.removeItem(at: foundDamaged(url)) }
         return pool
     }
 
-    /// Reading this many bytes takes about ten milliseconds.
+    /// The maximum file size in bytes for a check before use. Reading 8 MiB takes about 10 ms.
     static let checkedFirst = 8 << 20
 
-    /// Opens the store if the data that the library needs at the start are readable.
+    /// Opens the store if the data that the library needs at its start are readable.
     private static func openIntact(_ url: URL, checkedFirst: Int, boundary: (@Sendable () -> Void)?) throws -> DatabasePool {
         let size = (try? FileManager.default.attributesOfItem(atPath: path(url))[.size] as? Int) ?? 0
         let pool = try DatabasePool(path: path(url), configuration: configuration(boundary))
         do {
-            // Before anything else is read: this version may not understand it, and would take the store for damaged.
+            // Check the version first: this version may not understand a newer store, and would consider it damaged.
             guard try pool.read({ try !StoreSchema.isNewer($0) }) else {
                 throw StrataError(.newerStore, "The store \(url.lastPathComponent) was written by a newer version of StrataKit.")
             }
@@ -60,8 +61,8 @@ enum StoreFile {
         guard problems == ["ok"] else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problems.first) }
     }
 
-    /// Reads the whole file, and creates a mark beside a damaged file. The reading has its own connection, because operations of the pool on all its
-    /// connections, such as closing them, would wait for it.
+    /// Reads the whole file in the background, and creates a mark beside a damaged file. The check has its own
+    /// connection. Otherwise operations on all connections of the pool, such as closing them, would wait for it.
     private static func checkLater(_ url: URL) {
         DispatchQueue.global(qos: .utility)
             .async {
@@ -70,7 +71,7 @@ enum StoreFile {
                 } catch  where isDamage(error) {
                     _ = FileManager.default.createFile(atPath: path(foundDamaged(url)), contents: nil)
                 } catch {
-                    // The device cannot read now. A later attempt may succeed.
+                    // The file cannot be read at the moment. A later check may succeed.
                 }
             }
     }
@@ -82,28 +83,31 @@ enum StoreFile {
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
             if let boundary { db.trace(options: [.statement, .profile]) { _ in boundary() } }
-            // The end of the process loses nothing. A power failure may lose the last changes, but never damages the store.
+            // If the process ends, no change is lost. A power failure can lose the last changes, but never damages the
+            // store.
             try db.execute(sql: "PRAGMA synchronous = NORMAL")
         }
         return configuration
     }
 
-    /// Whether an error while opening means that the file is damaged, and not that the device cannot read or write now.
+    /// Returns true if an error during opening means that the file is damaged, rather than temporarily unreadable or
+    /// unwritable.
     static func isDamage(_ error: any Error) -> Bool {
         guard let error = error as? DatabaseError else { return error is DecodingError }
-        // The last of these codes come from a damaged schema, or from a damaged list of the schema's steps.
+        // The last of these codes result from a damaged schema, or from a damaged list of migrations.
         return [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH]
             .contains(error.resultCode.primaryResultCode)
     }
 
     // MARK: Rebuilding
 
-    /// Builds a new store with the unsent changes of the damaged store, and replaces the damaged store with it. The process may end at any moment, and the
-    /// disk may be full, so the damaged store stays until the new one is complete. The next start continues the work.
+    /// Builds a new store with the unsent changes of the damaged store, and replaces the damaged store with it. The
+    /// damaged store is kept until the new one is complete, because the process may end at any moment and the disk may
+    /// be full. The next start resumes the work.
     private static func rebuild(_ url: URL, boundary: (@Sendable () -> Void)?) throws {
         let new = url.appendingPathExtension("rebuilding")
         try removeFiles(of: new)
-        // A queue, unlike a pool, has one file, which one rename moves.
+        // Unlike a pool, a queue has a single file, which one rename moves.
         let queue = try DatabaseQueue(path: path(new), configuration: configuration(boundary))
         do {
             try StoreSchema.migrator.migrate(queue)
@@ -117,7 +121,8 @@ enum StoreFile {
         try install(url)
     }
 
-    /// Moves a rebuilt store to its place. The log of the damaged store is removed first, because SQLite would apply it to the new store.
+    /// Moves a rebuilt store into place. The log of the damaged store is moved away first, because SQLite would apply
+    /// it to the new store.
     private static func install(_ url: URL) throws {
         let damaged = url.appendingPathExtension("damaged")
         for suffix in ["-wal", "-shm", "-journal", ""] {
@@ -129,7 +134,7 @@ enum StoreFile {
         try FileManager.default.moveItem(at: rebuilt(url), to: url)
     }
 
-    /// Reads the unsent changes from a damaged store.
+    /// Copies the readable unsent changes and failures from a damaged store.
     private static func salvage(from damaged: URL, into new: DatabaseQueue) throws {
         let rows = readableOperations(of: damaged)
         try new.write { db in
@@ -163,7 +168,8 @@ enum StoreFile {
         return try DatabaseQueue(path: path(url), configuration: configuration)
     }
 
-    /// Reads from both ends up to an unreadable page, and reads the rows between two such pages one by one.
+    /// Reads the readable operations. It reads from both ends up to an unreadable page; rows between two such pages are
+    /// read one by one.
     private static func readableOperations(of damaged: URL) -> [SavedRow] {
         guard let old = try? readOnly(damaged) else { return [] }
         defer { try? old.close() }
@@ -176,10 +182,11 @@ enum StoreFile {
         return first + between + last.reversed()
     }
 
-    /// A queue never has this many rows. The bound keeps a damaged number from delaying the app.
+    /// The maximum number of rows to try one by one, far above the length of any queue. It prevents a corrupt number
+    /// from delaying the app.
     private static let mostSearched = 100_000
 
-    /// The rows before the first unreadable row, and whether these are all rows.
+    /// Returns the rows before the first unreadable row. `isWhole`: there was no unreadable row.
     private static func rows(of table: String, in old: DatabaseQueue, _ clause: String) -> (rows: [SavedRow], isWhole: Bool) {
         var found: [SavedRow] = []
         do {
@@ -207,10 +214,10 @@ enum StoreFile {
 
     private static func path(_ url: URL) -> String { url.path(percentEncoded: false) }
     private static func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: path(url)) }
-    /// The complete new store, before it replaces the damaged one.
+    /// Returns the URL of the complete new store, before it replaces the damaged one.
     private static func rebuilt(_ url: URL) -> URL { url.appendingPathExtension("rebuilt") }
 
-    /// The mark: a file which means that the store beside it is damaged.
+    /// Returns the URL of the mark: a file that means that the store beside it is damaged.
     private static func foundDamaged(_ url: URL) -> URL { url.appendingPathExtension("found-damaged") }
 
     private static func removeFiles(of url: URL) throws {
@@ -219,9 +226,8 @@ enum StoreFile {
         }
     }
 
-    /// Removes the store from the device.
     static func remove(_ url: URL) throws {
-        // The rebuilt store goes first, because the library uses it as the store while it exists.
+        // Remove the rebuilt store first, because the library would install it as the store.
         for name in ["rebuilt", "rebuilding", "damaged", "found-damaged"] { try removeFiles(of: url.appendingPathExtension(name)) }
         try removeFiles(of: url)
     }

@@ -3,9 +3,8 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// Finds the content of parts.
 extension StoreReader {
-    /// A part of a message or announcement.
+    /// Returns a part of a message or announcement.
     /// - Parameter message: nil for a part of an announcement.
     func partRecord(_ id: UUID, of message: MessageID?) throws -> PartRecord? {
         guard let message else {
@@ -16,7 +15,7 @@ extension StoreReader {
             .one([id.data, message.blob], in: db) { Self.partRecord($0) }
     }
 
-    /// The parts with this content, as the app sees them.
+    /// Returns the parts with this content, in their visible state.
     func parts(with content: ContentID) throws -> [MessagePart] {
         try db.cachedStatement(
             sql: "SELECT part.*, message.id IS NOT NULL AS is_message FROM part LEFT JOIN message ON message.id = part.message WHERE content = ?"
@@ -26,16 +25,17 @@ extension StoreReader {
         }
     }
 
-    /// A part of a message that is not sent.
+    /// Returns a part of an unsent message.
     func part(_ id: UUID, of message: MessageID) throws -> MessagePart? { try self.message(message)?.parts.first { $0.id == id } }
 
     struct ContentFile {
-        /// Nil while the content waits for its upload.
+        /// The id of the content; nil while its upload is pending.
         var content: ContentID?
         var file: DiskPlan.File
     }
 
-    /// All files with content on this device. Unsent content counts as missing on the server, because the server may delete it.
+    /// Returns all content files on this device. Content of unsent messages counts as missing on the server, because
+    /// the server may delete it.
     func contentFiles() throws -> [ContentFile] {
         try db.cachedStatement(
             sql: """
@@ -52,18 +52,17 @@ extension StoreReader {
         }
     }
 
-    /// Those of the given files that no part refers to.
     func unusedFiles(among names: Set<String>) throws -> [String] {
         try names.filter { name in
             try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM part WHERE file = ?)").one([name], in: db) { $0[0] as Bool } != true
         }
     }
 
-    /// Content that was never on this device, starting with the newest messages.
+    /// Returns content that was never on this device, newest messages first.
     /// - Parameters:
-    ///   - size: the largest size of one content, in bytes.
-    ///   - limit: the largest number of results.
-    ///   - isWanted: selects content by its MIME type.
+    ///   - size: the maximum size of the content in bytes.
+    ///   - limit: the maximum number of results.
+    ///   - isWanted: filters the parts.
     func neverDownloaded(
         upTo size: Int, limit: Int, isWanted: (PartRecord) -> Bool
     ) throws -> [(part: PartRecord, sentAt: Int64)] {
@@ -82,7 +81,7 @@ extension StoreReader {
         return found
     }
 
-    /// The names of all files that parts refer to, and the content whose download can continue.
+    /// Returns the names of all files that parts refer to, and the content whose download can be resumed.
     func contentInUse() throws -> (files: Set<String>, resumable: Set<ContentID>) {
         let files = try db.cachedStatement(sql: "SELECT DISTINCT file FROM part WHERE file IS NOT NULL").all([], in: db) { $0[0] as String }
         let contents = try db.cachedStatement(sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND file IS NULL")

@@ -3,23 +3,23 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// Reads from one consistent state of the store, inside a read or a write.
+/// Reads from one consistent state of the store, inside a read or a write transaction.
 struct StoreReader {
     let db: Database
     let me: UserID
-    /// Where downloaded content is; nil for a store in memory.
+    /// The folder for downloaded content; nil for an in-memory store.
     let contentFolder: URL?
     /// The client that the methods of snapshots call.
     var owner = SnapshotOwner(nil)
 
     // MARK: Records
 
-    /// The conversation as the app sees it, also if it is not visible.
+    /// Returns the visible state of a conversation, even if it is hidden from the app.
     func conversationRecord(_ id: ConversationID) throws -> ConversationRecord? {
         try db.cachedStatement(sql: "SELECT * FROM conversation WHERE id = ?").one([id.blob], in: db) { Self.conversationRecord($0) }
     }
 
-    /// The message as the app sees it.
+    /// Returns the visible state of a message.
     func messageRecord(_ id: MessageID) throws -> MessageRecord? {
         let record = try db.cachedStatement(sql: "SELECT * FROM message WHERE id = ?").one([id.blob], in: db) { Self.messageRecord($0) }
         guard var record else { return nil }
@@ -42,15 +42,15 @@ struct StoreReader {
         return record
     }
 
-    // MARK: What the app is shown
+    // MARK: Visible objects
 
-    /// The conversation with this id, or with this former id. Nil if there is none, or if it is not visible.
+    /// Returns the conversation with this current or previous id; nil if it is unknown or not visible.
     func conversation(_ id: ConversationID) throws -> Conversation? {
         guard let record = try conversationRecord(try resolve(id)), record.isVisible else { return nil }
         return try conversation(record)
     }
 
-    /// A conversation with its participants and its newest message on this device.
+    /// Returns a conversation with its participants and its newest message on this device.
     func conversation(_ record: ConversationRecord) throws -> Conversation {
         let participants = try Set(record.participants.map { try identity($0) })
         let last = try lastMessage(of: record.id).map { try message($0) }
@@ -86,14 +86,14 @@ struct StoreReader {
         return message
     }
 
-    /// The messages of a conversation that are on this device, in order.
+    /// Returns the messages of a conversation that are on this device, in order.
     func messages(in id: ConversationID) throws -> [Message] {
         try messages(
             db.cachedStatement(sql: "SELECT * FROM message WHERE conversation = ? ORDER BY ordering")
                 .all([id.blob], in: db) { Self.messageRecord($0) })
     }
 
-    /// The announcement. Nil if there is none, or if it is to be deleted.
+    /// Returns the announcement; nil if it is unknown, or if its deletion is pending.
     func shownAnnouncement(_ id: AnnouncementID) throws -> Announcement? {
         let isVisible = try db.cachedStatement(sql: "SELECT is_visible FROM announcement WHERE id = ?").one([id.blob], in: db) { $0[0] as Bool }
         guard isVisible == true else { return nil }
@@ -112,7 +112,7 @@ struct StoreReader {
         return announcement
     }
 
-    /// The identity of a user. It has only the user id if the store has no other data of the user.
+    /// Returns the identity of a user. It has only the user id if the store has no other data of the user.
     func identity(_ user: UserID) throws -> Identity { try identityRecord(user).map(Self.identity) ?? Identity(userID: user) }
 
     private func sender(_ user: UserID?, name: String?) throws -> Identity {
@@ -120,7 +120,6 @@ struct StoreReader {
         return Self.sender(named: name)
     }
 
-    /// A sender that is no user.
     static func sender(named name: String?) -> Identity {
         var sender = Identity(userID: nil)
         sender.displayName = name
@@ -158,7 +157,7 @@ struct StoreReader {
         return identity
     }
 
-    // MARK: What follows from the messages on this device
+    // MARK: Values derived from messages
 
     func lastMessage(of conversation: ConversationID) throws -> MessageRecord? {
         let record = try db.cachedStatement(sql: "SELECT * FROM message WHERE conversation = ? ORDER BY ordering DESC LIMIT 1")
@@ -185,7 +184,7 @@ struct StoreReader {
             totalCount: row[ConversationColumn.totalCount], isVisible: row[ConversationColumn.isVisible])
     }
 
-    /// Without its parts.
+    /// Returns the message of a row, without its parts.
     static func messageRecord(_ row: Row) -> MessageRecord {
         let (sender, failure): (String?, String?) = (row[MessageColumn.sender], row[MessageColumn.failure])
         return MessageRecord(
@@ -217,7 +216,7 @@ struct StoreReader {
             presenceStatus: row["presence_status"], lastSeenAt: row["last_seen_at"])
     }
 
-    /// Without its parts.
+    /// Returns the announcement of a row, without its parts.
     static func announcementRecord(_ row: Row) -> AnnouncementRecord {
         let sender: String? = row["sender"]
         return AnnouncementRecord(
@@ -227,12 +226,11 @@ struct StoreReader {
 }
 
 extension ObjectID {
-    /// The 16 bytes that the store has as the id.
+    /// The id as 16 bytes, its form in the store.
     var blob: Data { rawValue.data }
 }
 
 extension UUID {
-    /// Its 16 bytes.
     var data: Data { withUnsafeBytes(of: uuid) { Data($0) } }
 }
 

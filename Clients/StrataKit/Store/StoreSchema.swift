@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import GRDB
 
-/// The tables of the local store. A released step never changes: a change of the tables is a new step.
+/// The tables of the local store. Released migrations never change; a change of the tables is a new migration.
 ///
-/// `conversation`, `message` and `part` hold what the app sees: the state of the server with the user's pending changes applied. Where changes are
-/// pending, `conversation_server`, `message_server` and `identity_server` hold the state of the server alone.
+/// `conversation`, `message` and `part` hold the visible state: the server's state with the user's pending changes
+/// applied. For objects with pending changes, `conversation_server`, `message_server` and `identity_server` hold the
+/// server's state.
 enum StoreSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -13,8 +14,8 @@ enum StoreSchema {
         return migrator
     }
 
-    /// A Boolean value that indicates whether a newer version of the library has changed the tables. Such a store has all steps of this version, and one
-    /// with a higher number.
+    /// Returns true if a newer version of the library has changed the tables. Such a store has all migrations of this
+    /// version, and one with a higher number.
     static func isNewer(_ db: Database) throws -> Bool {
         let (known, made) = (migrator.migrations, try migrator.appliedIdentifiers(db))
         return made.isSuperset(of: known) && made.contains { Int($0) ?? 0 > known.count }

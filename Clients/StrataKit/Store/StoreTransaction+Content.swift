@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// Keeps track of the content of parts. Content never changes, so all parts with the same content share one file.
+/// The transfer state of content. Content is immutable, so all parts with the same content share one file.
 extension StoreTransaction {
     // MARK: Downloads
 
@@ -22,12 +22,11 @@ extension StoreTransaction {
         }
     }
 
-    /// Records that the content was removed from this device. The library does not download it again by itself, because it was used before.
+    /// Records that the content was removed from this device. Its time of use excludes it from automatic downloads.
     func purged(_ content: ContentID) throws {
         try updateParts(with: content) { part in (part.file, part.transferStatus, part.usedAt) = (nil, .readyForDownload, now) }
     }
 
-    /// Records that the app has read the content.
     func used(_ content: ContentID) throws { try updateParts(with: content) { $0.usedAt = now } }
 
     private func updateParts(with content: ContentID, _ change: (inout PartRecord) -> Void) throws {
@@ -37,7 +36,7 @@ extension StoreTransaction {
         }
     }
 
-    /// Changes the parts of a message or announcement, in the state of the server and in the unsent message.
+    /// Changes the parts of a message or announcement, both in the server's state and in pending operations.
     private func updateParts(of owner: UUID, _ change: (inout [PartRecord]) -> Void) throws {
         let id = MessageID(rawValue: owner)
         guard let touched = try touch(id, in: nil) else {
@@ -58,7 +57,6 @@ extension StoreTransaction {
 
     // MARK: Uploads
 
-    /// Records that an upload has begun or has failed.
     func setUploading(_ isUploading: Bool, part: UUID, for operation: UUID) throws {
         guard let operation = queue[operation] else { return }
         try updatePart(part, of: operation) { part in
@@ -66,7 +64,6 @@ extension StoreTransaction {
         }
     }
 
-    /// Records that the server has the content of a part that is to be sent.
     func uploaded(_ part: UUID, as content: ContentID, for operation: UUID) throws {
         guard var operation = queue[operation] else { return }
         try updatePart(part, of: operation) { part in
@@ -79,14 +76,16 @@ extension StoreTransaction {
         queue.updateOperation(operation)
     }
 
-    /// Has the content of an operation uploaded again. The server keeps content that is in no message for about a day.
-    /// - Parameter isStale: whether the server may have deleted content that was uploaded at this time.
+    /// Schedules stale content of an operation for a new upload. The server keeps content that is in no message for
+    /// about a day.
+    /// - Parameter isStale: returns true if the server may have deleted content that was uploaded at this time.
     func forgetUploads(of operation: UUID, where isStale: (Int64) -> Bool) throws {
         guard let operation = queue[operation] else { return }
         for part in operation.change.parts where part.content != nil && part.file != nil {
             guard var upload = operation.uploads?[part.id], let time = upload.finishedAt, isStale(time) else { continue }
             guard var current = queue[operation.id] else { return }
-            // With the same name the server would return the same content, and would not keep it any longer.
+            // Use a new idempotency key. With the old one, the server would return the old content without extending
+            // its lifetime.
             (upload.name, upload.finishedAt) = (newID(), nil)
             current.uploads?[part.id] = upload
             queue.updateOperation(current)
@@ -101,7 +100,7 @@ extension StoreTransaction {
         try replace(operation, by: operation.change.withParts(parts))
     }
 
-    /// Marks the transfers that the end of the process interrupted as stopped.
+    /// Resets the transfers that the end of the process interrupted.
     func resetTransfers() throws {
         let downloads = try db.cachedStatement(sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND transfer_status = ?")
             .all([ContentTransferStatus.downloading.rawValue], in: db) { ContentID(rawValue: $0[0]) }

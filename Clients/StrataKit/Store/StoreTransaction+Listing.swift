@@ -3,14 +3,17 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// A full load. Objects that were on this device before it and are in none of its lists no longer exist on the server.
+/// A full listing of the server's objects. Objects that were on this device before and are not in any list no longer
+/// exist on the server.
 extension StoreTransaction {
-    /// Objects that belong to no conversation. For a conversation, its progress row names the listing that showed it last.
+    /// The kind of a listed object outside conversations. Conversations record the generation of their last listing in
+    /// their progress row.
     private enum ListedKind: Int { case identity, announcement, block }
 
-    /// Begins a full load. Every object on this device may have changed or gone, and is compared with the lists.
+    /// Starts a full listing. Every object on this device may have changed or been deleted, and is compared with the
+    /// lists.
     func beginListing(epoch: String?, timestamp: String?) throws {
-        // The positions of these conversations have no meaning any more.
+        // The positions of these operations have no meaning any more.
         for var operation in queue.all where operation.isAnswered {
             operation.state = .answered(.init(conversation: 0, user: 0))
             queue.updateOperation(operation)
@@ -19,12 +22,12 @@ extension StoreTransaction {
         cursor = SyncCursor(timestamp: timestamp, epoch: epoch, userPosition: 0, generation: cursor.generation + 1, listing: .init())
     }
 
-    /// Records that a list or a packet shows that the user follows another user.
+    /// Records that a list or a packet contained a followed user.
     func markListed(_ user: UserID) throws { try markListed(.identity, id: Data(user.rawValue.utf8)) }
-    /// Records that a list or a packet shows an announcement.
+    /// Records that a list or a packet contained an announcement.
     func markListed(_ id: AnnouncementID) throws { try markListed(.announcement, id: id.blob) }
 
-    /// Records that a list or a packet shows that the user has blocked another user.
+    /// Records that a list or a packet contained a blocked user.
     func markBlocked(_ user: UserID) throws { try markListed(.block, id: Data(user.rawValue.utf8)) }
 
     private func markListed(_ kind: ListedKind, id: Data) throws {
@@ -32,7 +35,7 @@ extension StoreTransaction {
         try db.cachedStatement(sql: "INSERT OR IGNORE INTO listed (kind, id) VALUES (?, ?)").execute(arguments: [kind.rawValue, id])
     }
 
-    /// Handles the end of the list of conversations.
+    /// Completes the list of conversations: removes the conversations that were not listed.
     func endConversations() throws {
         cursor.listing?.hasConversations = true
         let ids = try db.cachedStatement(sql: "SELECT id FROM conversation_sync WHERE generation < ?")
@@ -41,7 +44,7 @@ extension StoreTransaction {
         endListing()
     }
 
-    /// Handles the end of the list of identities.
+    /// Completes the list of followed users: unfollows those who were not listed.
     func endIdentities() throws {
         cursor.listing?.hasIdentities = true
         let unlisted =
@@ -49,13 +52,13 @@ extension StoreTransaction {
         let users = try db.cachedStatement(sql: unlisted)
             .all([me.rawValue, ListedKind.identity.rawValue], in: db) { UserID(trusted: $0[0]) }
         for user in users { try unfollowed(user) }
-        // The app does not see users who are to be unfollowed, but the server may still list them.
+        // The query above misses users with a pending unfollow, because they are hidden from the app.
         for user in queue.users where try identity(user)?.isFollowed == true && !isListed(user) { try unfollowed(user) }
         hasLoaded = true
         endListing()
     }
 
-    /// Handles the end of the list of announcements.
+    /// Completes the list of announcements: removes those that were not listed.
     func endAnnouncements() throws {
         cursor.listing?.hasAnnouncements = true
         let ids = try db.cachedStatement(sql: "SELECT id FROM announcement WHERE id NOT IN (SELECT id FROM listed WHERE kind = ?)")
@@ -64,7 +67,7 @@ extension StoreTransaction {
         endListing()
     }
 
-    /// Handles the end of the list of blocked users.
+    /// Completes the list of blocked users: unblocks those who were not listed.
     func endBlocks() throws {
         cursor.listing?.hasBlocks = true
         let shown = try db.cachedStatement(sql: "SELECT user_id FROM identity WHERE is_blocked").all([], in: db) { UserID(trusted: $0[0]) }
@@ -85,7 +88,7 @@ extension StoreTransaction {
             .one([kind.rawValue, Data(user.rawValue.utf8)], in: db) { $0[0] as Bool } ?? false
     }
 
-    /// Records that the user no longer follows another user. Of a participant the name and picture stay.
+    /// Records that the user no longer follows another user. The name and picture of a participant are kept.
     func unfollowed(_ user: UserID) throws {
         guard var record = try identity(user) else { return }
         record.isFollowed = false
@@ -93,7 +96,6 @@ extension StoreTransaction {
         try setIdentity(user, to: isKept ? record : nil)
     }
 
-    /// Whether a user is in a conversation on this device.
     func isParticipant(_ user: UserID) throws -> Bool {
         if conversations.values.contains(where: { $0?.participants.contains(user) == true }) { return true }
         return try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM participant WHERE user_id = ?)")

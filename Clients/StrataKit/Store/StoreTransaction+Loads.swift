@@ -4,10 +4,10 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// Stores the answers to loads. The caller then applies again the packets that arrived during the load.
+/// Stores the answers to loads. Afterwards, the caller reapplies the packets that arrived during the load.
 extension StoreTransaction {
-    /// A page of the list of conversations, each with its newest messages.
-    /// - Parameter next: where the next page begins. Nil after the last page.
+    /// Stores a page of the list of conversations, each with its newest messages.
+    /// - Parameter next: the start of the next page; nil after the last page.
     func storeConversationPage(_ json: JSONValue, next: String?) throws {
         for object in json.array ?? [] {
             guard let shown = WireObjects.conversation(object, now: now) else { continue }
@@ -23,9 +23,9 @@ extension StoreTransaction {
 
     /// Stores messages of one conversation, newest first and without gaps.
     /// - Parameters:
-    ///   - position: the list begins below this position. If nil, it begins with the newest message.
+    ///   - position: the list starts below this position; nil: with the newest message.
     ///   - hasMore: false if the list reaches the conversation's first message.
-    /// - Returns: whether the list had a message or reached its end. Otherwise it brought nothing new.
+    /// - Returns: true if the list contained a message or reached its end, false if it contained nothing new.
     @discardableResult
     func storeMessages(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
         let shown = (json.array ?? []).compactMap { WireObjects.message($0, now: now) }.filter { $0.record.conversation == conversation }
@@ -42,8 +42,9 @@ extension StoreTransaction {
         return true
     }
 
-    /// Stores a page of older messages. With ``HistoryGoal/firstUnread`` it leaves out messages that are older than the first unread message.
-    /// - Returns: whether the page had a message or was the last page.
+    /// Stores a page of older messages. With ``HistoryGoal/firstUnread``, messages before the first unread one are
+    /// discarded.
+    /// - Returns: true if the page contained a message or was the last page.
     @discardableResult
     func storeHistoryPage(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
         var page = json.array ?? []
@@ -66,14 +67,14 @@ extension StoreTransaction {
         try messageIDs(in: id, from: position).count { try message($0, in: id)?.isUnread == true }
     }
 
-    /// How many messages a request for older messages should ask for.
+    /// Returns the number of messages to request in the next page of older messages.
     func historyPageSize(in id: ConversationID) throws -> Int {
         guard let progress = try progress(of: id), case .count(let wanted)? = progress.goal else { return Limits.pageSize }
         let known = try knownCount(in: id, from: progress.oldest ?? .max)
         return min(max(1, wanted - known), Limits.pageSize)
     }
 
-    /// Stores one conversation, loaded by its id. Nil means that the server does not show it to this user.
+    /// Stores one conversation, loaded by its id. nil: the server does not show it to this user.
     func storeConversation(_ json: JSONValue?, id: ConversationID) throws {
         if let json, let shown = WireObjects.conversation(json, now: now) {
             try storeConversation(shown)
@@ -111,7 +112,6 @@ extension StoreTransaction {
         if next == nil { try endBlocks() }
     }
 
-    /// The server has told whether the user has blocked another user.
     func setBlockedByServer(_ isBlocked: Bool, _ user: UserID) throws {
         guard var record = try identity(user) ?? (isBlocked ? IdentityRecord(userID: user) : nil) else { return }
         record.isBlocked = isBlocked ? true : nil
@@ -119,7 +119,6 @@ extension StoreTransaction {
         try setIdentity(user, to: record)
     }
 
-    /// Starts the load of a list again from its beginning.
     func restart(list load: SyncLoad) {
         switch load {
         case .conversations: cursor.listing?.nextConversations = nil
@@ -130,8 +129,9 @@ extension StoreTransaction {
         }
     }
 
-    /// Requests older messages on behalf of the app.
-    /// - Parameter goal: receives the conversation as the app sees it, how many of its newest messages are here without gaps, and its progress.
+    /// Sets a goal to fetch older messages, on request of the app.
+    /// - Parameter goal: receives the visible state of the conversation, the number of its newest messages that are on
+    ///   this device without gaps, and its progress.
     func wantHistory(of id: ConversationID, _ goal: (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal) throws {
         guard let record = try reader.conversationRecord(id), record.isVisible, let progress = try progress(of: id) else {
             throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
@@ -151,11 +151,11 @@ extension StoreTransaction {
         try touch(id)
     }
 
-    /// Whether older messages of the conversation are to be fetched.
     func wantsHistory(of id: ConversationID) throws -> Bool { try progress(of: id)?.goal != nil }
 
-    /// How many messages are still to be fetched, by the conversation's counts. Back to the first unread message, only unread messages are counted:
-    /// the server does not report how many other messages are between them.
+    /// Returns the number of messages still to be fetched, according to the conversation's counts. For
+    /// ``HistoryGoal/firstUnread`` only unread messages are counted, because the server does not report the number of
+    /// other messages between them.
     func missingMessages(of id: ConversationID) throws -> Int {
         guard let progress = try progress(of: id), let goal = progress.goal, let record = try conversation(id) else { return 0 }
         return try missingMessages(for: goal, record, from: progress.oldest ?? .max)
@@ -170,7 +170,8 @@ extension StoreTransaction {
         }
     }
 
-    /// How many of the server's messages are here from a position on, including those that the user is deleting.
+    /// Returns the number of the server's messages on this device from a position on, including those that the user is
+    /// deleting.
     private func knownCount(in id: ConversationID, from position: Int64) throws -> Int {
         let count = """
             SELECT COUNT(*) FROM (
@@ -180,7 +181,7 @@ extension StoreTransaction {
         return try db.cachedStatement(sql: count).one([id.blob, position, id.blob, position], in: db) { $0[0] } ?? 0
     }
 
-    /// Where a request for older messages begins: below this message, or with the newest message.
+    /// Returns the message below which the next page of older messages starts; nil: start with the newest message.
     func historyStart(in id: ConversationID) throws -> (message: MessageID, position: Int64)? {
         guard let oldest = try progress(of: id)?.oldest else { return nil }
         return
@@ -195,7 +196,7 @@ extension StoreTransaction {
             .one([id.blob, oldest, id.blob, oldest], in: db) { (MessageID(rawValue: $0[0]), $0[1]) }
     }
 
-    /// Conversations whose older messages are to be fetched, in the order of their newest messages.
+    /// Returns the conversations with a history goal, newest message first.
     func conversationsWithGoals() throws -> [ConversationID] {
         try db.cachedStatement(
             sql: """
@@ -206,7 +207,7 @@ extension StoreTransaction {
         .all([], in: db) { ConversationID(rawValue: $0[0]) }
     }
 
-    /// Decides for each touched conversation whether older messages are still to be fetched.
+    /// Determines which touched conversations still need older messages.
     func settleGoals() throws {
         var wanted: [(id: ConversationID, newest: Int64)] = []
         for id in conversationOrder where try isHistoryWanted(of: id) {

@@ -3,12 +3,13 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// The user's changes. Each method checks a change, merges it with unsent changes, and puts it into the queue. A call that throws changes nothing, because the
-/// transaction ends with it.
+/// Changes by the user. Each method validates a change, merges it with unsent changes and appends it to the queue. If a
+/// method throws, the transaction is rolled back.
 extension StoreTransaction {
     // MARK: Conversations
 
-    /// The distinct conversation of exactly these participants on this device, visible or not sent yet. A conversation that is to be deleted does not count.
+    /// Returns the distinct conversation of exactly these participants on this device, whether visible or a draft. A
+    /// conversation with a pending deletion is excluded.
     func distinctConversation(of participants: [UserID]) throws -> (id: ConversationID, isVisible: Bool)? {
         let lines = participants.map(\.rawValue).joined(separator: "\n")
         return try db.cachedStatement(sql: "SELECT id, is_visible FROM conversation WHERE participants = ? AND is_distinct")
@@ -16,9 +17,9 @@ extension StoreTransaction {
             .first { $0.isVisible || draft(of: $0.id) != nil }
     }
 
-    /// Returns the distinct conversation of these participants, or creates a conversation that stays on this device until its first message is sent.
-    /// - Throws: ``StrataError/Code/distinctConversationExists``, ``StrataError/Code/distinctDeletedConversationExists``,
-    ///   ``StrataError/Code/participantsContainBlockedUser``.
+    /// Creates a conversation that stays on this device until its first message is sent.
+    /// - Throws: ``StrataError/Code/distinctConversationExists``,
+    ///   ``StrataError/Code/distinctDeletedConversationExists``, ``StrataError/Code/participantsContainBlockedUser``.
     func newConversation(_ new: LocalChange.NewConversation) throws -> ConversationID {
         try checkBlocked(new)
         guard new.isDistinct else { return try createDraft(new) }
@@ -32,14 +33,14 @@ extension StoreTransaction {
         return try createDraft(new)
     }
 
-    /// In a conversation with a blocked user alone no message would reach either of the two.
+    /// Throws if the only other participant is blocked. No message would reach either of the two.
     func checkBlocked(_ new: LocalChange.NewConversation) throws {
         let others = new.participants.filter { $0 != me }
         guard others.count == 1, try reader.identityRecord(others[0])?.isBlocked == true else { return }
         throw StrataError(.participantsContainBlockedUser, "The user \(others[0].layerID) is blocked.")
     }
 
-    /// The distinct conversation of exactly these participants that is to be deleted, until the server confirms the deletion.
+    /// Returns the distinct conversation of exactly these participants whose deletion the server has not confirmed.
     private func deletedDistinctConversation(of participants: [UserID]) throws -> ConversationID? {
         for operation in queue.all where operation.isOverlay {
             guard case .deleteConversation(_, _, leaves: false) = operation.change, let id = operation.conversation else { continue }
@@ -55,8 +56,8 @@ extension StoreTransaction {
         return id
     }
 
-    /// The conversation as the app sees it, for a change to it.
-    /// - Parameter needsMembership: whether only participants may make the change.
+    /// Returns the visible state of a conversation that is about to be changed.
+    /// - Parameter needsMembership: true if only participants may make the change.
     func conversationToChange(_ id: ConversationID, needsMembership: Bool = true) throws -> ConversationRecord {
         try touch(id)
         let record = try shown(id)
@@ -87,7 +88,7 @@ extension StoreTransaction {
 
     // MARK: Messages
 
-    /// Sends a message. The first message makes a new conversation visible, and creates it on the server.
+    /// Sends a message. The first message of a new conversation makes it visible, and creates it on the server.
     func sendMessage(_ message: LocalChange.NewMessage, in id: ConversationID) throws {
         let conversation = try conversationToChange(id)
         guard conversation.participants.count <= Limits.participants else { throw Self.tooManyParticipants }
@@ -99,7 +100,7 @@ extension StoreTransaction {
         try enqueue(.sendMessage(message), in: id)
     }
 
-    /// Deletes a message. A message that was never sent is removed at once.
+    /// Deletes a message. A message that was never sent is removed immediately.
     func deleteMessage(_ id: MessageID, mode: DeletionMode) throws {
         guard let touched = try touch(id, in: nil), touched.before != nil else {
             throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
@@ -114,7 +115,8 @@ extension StoreTransaction {
         try enqueue(.deleteMessage(id, mode), in: conversation)
     }
 
-    /// Removes an unsent message. A new conversation then waits for another first message, unless other changes of it are pending.
+    /// Removes an unsent message. If it was the first message of a new conversation without other pending changes, the
+    /// conversation becomes a draft again.
     private func withdraw(_ send: QueuedOperation, in id: ConversationID) throws {
         try removeOperation(send)
         guard let creation = unsentCreation(of: id), queue.operations(in: id) == [creation] else { return }
@@ -122,7 +124,7 @@ extension StoreTransaction {
     }
 
     /// Marks messages on this device as read.
-    /// - Returns: how many were unread.
+    /// - Returns: the number of messages that were unread.
     func markRead(_ ids: [MessageID], in id: ConversationID) throws -> Int {
         guard !ids.isEmpty else { return 0 }
         _ = try conversationToChange(id, needsMembership: false)
@@ -144,7 +146,6 @@ extension StoreTransaction {
         return unread.count
     }
 
-    /// The unread messages of a conversation that are on this device, in order.
     func unreadMessages(in id: ConversationID) throws -> [MessageID] {
         try db.cachedStatement(sql: "SELECT id FROM message WHERE conversation = ? AND is_unread ORDER BY ordering")
             .all([id.blob], in: db) { MessageID(rawValue: $0[0]) }
@@ -162,7 +163,6 @@ extension StoreTransaction {
         return Dictionary(grouping: all, by: \.0).mapValues { $0.map(\.1) }
     }
 
-    /// Whether the app sees a message as unread.
     private func isUnread(_ id: MessageID, in conversation: ConversationID) throws -> Bool {
         let server = try touch(id, in: conversation)?.server
         guard let shown = Overlay.message(server, with: queue.operations(on: id, in: conversation), me: me), shown.conversation == conversation else {
@@ -174,7 +174,8 @@ extension StoreTransaction {
 
     // MARK: Metadata
 
-    /// Changes metadata. For an unsent conversation the change becomes part of the creation. Unsent changes that this change overwrites are not sent.
+    /// Changes metadata. The change of an unsent conversation is merged into its creation. Unsent changes that this
+    /// change overwrites are dropped.
     func patchMetadata(_ steps: [LocalChange.MetadataStep], in id: ConversationID) throws {
         let conversation = try conversationToChange(id)
         let effective = steps.filter { step in
@@ -205,8 +206,8 @@ extension StoreTransaction {
         try enqueue(.patchMetadata(merged), in: id)
     }
 
-    /// The paths of texts that the server has or that are to be set. An unsent change below such a path removes its text, so the path is still needed when
-    /// the text of that change is deleted.
+    /// Returns the paths of texts that are set on the server or by pending changes. An unsent change below such a path
+    /// removes its text, so a later deletion of that change's text must not drop the change.
     private func textsBelowChanges(of id: ConversationID) throws -> Set<String> {
         var texts = Set((try conversation(id)?.metadata ?? [:]).keys)
         for operation in queue.operations(in: id) {
@@ -216,7 +217,8 @@ extension StoreTransaction {
         return texts
     }
 
-    /// The steps that make these the only metadata. They delete the other keys that this device knows. Keys that another user sets meanwhile stay.
+    /// Returns the steps that replace all metadata with these values. They delete the other keys known to this device.
+    /// Keys that another user sets at the same time stay.
     func replacingSteps(_ values: [String: String], in id: ConversationID) throws -> [LocalChange.MetadataStep] {
         let known = try conversationToChange(id).metadata
         let gone = known.keys.filter { values[$0] == nil }.sorted().map { LocalChange.MetadataStep(path: $0, values: nil) }
@@ -251,7 +253,8 @@ extension StoreTransaction {
         try enqueueParticipants(steps, shown: conversation.participants, in: id)
     }
 
-    /// Withdraws unsent changes that concern the same users. If the participants are then already correct, nothing is sent.
+    /// Queues a change of participants, and drops unsent changes of the same users. If the participants are already
+    /// correct, nothing is queued.
     private func enqueueParticipants(_ steps: [LocalChange.ParticipantStep], shown: [UserID], in id: ConversationID) throws {
         var left = steps.filter { shown.contains($0.user) != $0.isAdded }
         for operation in queue.operations(in: id) where operation.state == .waiting {
@@ -270,7 +273,7 @@ extension StoreTransaction {
 
     // MARK: Deletion
 
-    /// Deletes a conversation. A conversation that was never sent is removed at once, with all its pending changes.
+    /// Deletes a conversation. A conversation that was never sent is removed immediately, with all its pending changes.
     func deleteConversation(_ id: ConversationID, mode: DeletionMode, leaves: Bool = false) throws {
         try touch(id)
         guard let record = try shown(id), record.isVisible || draft(of: id) != nil else {
@@ -284,29 +287,29 @@ extension StoreTransaction {
             try removeOperation(operation)
         }
         if isUnsent { return }
-        // Messages that are being sent will have positions after the one up to which the server deletes.
+        // Delete messages in flight separately: their positions will be above the limit of the conversation's deletion.
         for case .sendMessage(let message) in queue.operations(in: id).filter(\.isUnanswered).map(\.change) where mode == .myDevices {
             try enqueue(.deleteMessage(message.id, mode), in: id)
         }
-        // The creation of a conversation is its first change.
+        // Position 1 is the creation of the conversation.
         try enqueue(.deleteConversation(mode, upTo: try progress(of: id)?.applied ?? 1, leaves: leaves), in: id)
     }
 
     // MARK: People
 
-    /// Follows users. Their identities exist at once, and are filled when the server sends them.
+    /// Follows users. Their identities exist immediately, and are completed when the server sends them.
     func follow(_ users: [UserID]) throws {
         let wanted = try users.filter { try $0 != me && isNeeded($0, isFollowed: true) }
         if !wanted.isEmpty { try enqueue(.follow(wanted)) }
     }
 
-    /// Stops following users. Participants of conversations stay followed.
+    /// Stops following users. Participants of the user's conversations stay followed.
     func unfollow(_ users: [UserID]) throws {
         for user in users where try user != me && !isParticipant(user) && isNeeded(user, isFollowed: false) { try enqueue(.unfollow([user])) }
     }
 
-    /// Withdraws the opposite change if it is unsent.
-    /// - Returns: whether the change must be sent to the server.
+    /// Drops the opposite change if it is unsent.
+    /// - Returns: true if the change must be sent to the server.
     private func isNeeded(_ user: UserID, isFollowed: Bool) throws -> Bool {
         let pending = queue.operations(on: user).filter(\.change.isAboutFollowing)
         guard let last = pending.last else { return true }
@@ -318,7 +321,7 @@ extension StoreTransaction {
         return earlier.change.isFollowing != isFollowed
     }
 
-    /// Blocks or unblocks users. An opposite change that is unsent is withdrawn.
+    /// Blocks or unblocks users. Unsent opposite changes are dropped.
     func setBlocked(_ isBlocked: Bool, _ users: [UserID]) throws {
         for user in users where user != me {
             let pending = queue.operations(on: user).filter(\.change.isAboutBlocking)
@@ -339,7 +342,8 @@ extension StoreTransaction {
 
     // MARK: Announcements
 
-    /// - Returns: whether the announcement was unread.
+    /// Marks an announcement as read.
+    /// - Returns: true if the announcement was unread.
     func markAnnouncementRead(_ id: AnnouncementID) throws -> Bool {
         guard let record = try announcement(id) else { throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.") }
         guard record.isUnread, !queue.ofTheUser.contains(where: { $0.change == .markAnnouncementRead(id) }) else { return false }
@@ -373,10 +377,9 @@ extension LocalChange {
 }
 
 extension LocalChange.MetadataStep {
-    /// Whether this step replaces an earlier one, because it changes the same path or a path above it.
+    /// Returns true if this step replaces an earlier one, because it changes the same path or a path above it.
     func covers(_ old: LocalChange.MetadataStep) -> Bool { path.isEmpty || old.path == path || old.path.utf8.starts(with: "\(path).".utf8) }
 
-    /// The paths of the groups that contain this path.
     var groups: [String] {
         path.utf8.indices.filter { path.utf8[$0] == UInt8(ascii: ".") }.map { String(path[..<$0]) }
     }

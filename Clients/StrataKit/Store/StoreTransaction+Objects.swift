@@ -4,11 +4,12 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// Stores whole objects of the server, which come from packets, lists and answers.
+/// Stores whole objects from packets, lists and answers of the server.
 extension StoreTransaction {
     // MARK: Conversations
 
-    /// Stores the present state of a conversation. It replaces the stored one. Its last message is stored like any other message.
+    /// Stores the current state of a conversation, replacing the previous one. Its last message is stored like any
+    /// other message.
     func storeConversation(_ shown: WireObjects.ShownConversation) throws {
         let id = shown.record.id
         try checkEpoch(shown.epoch)
@@ -22,17 +23,19 @@ extension StoreTransaction {
                 of: id, SyncProgress(applied: shown.position, oldest: progress.oldest, goal: progress.goal, generation: cursor.generation))
         } else {
             try beginHistory(of: shown, after: progress)
-            // The list of older messages begins below this message, so no list replaces it.
+            // Store the last message here: the list of older messages starts below it, so no list replaces it.
             if let last = shown.lastMessage { try replace(last) }
         }
         if let last = shown.lastMessage { try putLast(last) }
     }
 
-    /// Stores a conversation that this device did not have, or whose messages may have changed since they were fetched.
+    /// Starts the history of a conversation that is new to this device, or whose messages may have changed since they
+    /// were fetched.
     private func beginHistory(of shown: WireObjects.ShownConversation, after old: SyncProgress?) throws {
         let newest = shown.record.totalCount == 0 ? 0 : shown.lastMessage?.record.position
         if let newest {
-            // No message comes after its newest message. No list would say so about messages from a database that was replaced.
+            // Delete messages above the newest one. They are from a database that was replaced, and no list would
+            // report their absence.
             for id in try messageIDs(in: shown.record.id, from: newest) where id != shown.lastMessage?.record.id {
                 try setMessage(id, in: shown.record.id, to: nil)
             }
@@ -43,7 +46,9 @@ extension StoreTransaction {
                 applied: shown.position, oldest: newest, goal: HistoryGoal(policy, after: old), generation: cursor.generation))
     }
 
-    /// The user was added. They may have been out of the conversation without this device being told, and no packet tells what happened to messages meanwhile.
+    /// Schedules the messages of a conversation to be fetched again after the user was added. The user may have been
+    /// outside the conversation without this device knowing, and no packet reports changes of messages during that
+    /// time.
     func refetchHistory(of id: ConversationID) throws {
         try updateProgress(of: id) { progress in
             progress.goal = HistoryGoal(policy, after: progress)
@@ -51,18 +56,19 @@ extension StoreTransaction {
         }
     }
 
-    /// A restored database has another epoch, and earlier positions have no meaning then.
+    /// Compares the epoch with the stored one. A restored database has a new epoch, in which earlier positions have no
+    /// meaning.
     func checkEpoch(_ epoch: String?) throws {
         guard let epoch else { return }
         if cursor.epoch == nil { cursor.epoch = epoch } else if cursor.epoch != epoch { findings.epochHasChanged = true }
     }
 
-    /// Stores the newest message of a conversation. No message lies between it and those on this device.
+    /// Stores the newest message of a conversation. There are no messages between it and those on this device.
     func putLast(_ shown: WireObjects.ShownMessage) throws {
         try merge(shown)
         guard let position = shown.record.position else { return }
         try updateProgress(of: shown.record.conversation) { progress in
-            // The messages between are fetched again, because some may be gone.
+            // The messages in between are fetched again, because some may have been deleted.
             if case .position? = progress.goal { return }
             if let oldest = progress.oldest, position < oldest { progress.oldest = position }
         }
@@ -70,7 +76,7 @@ extension StoreTransaction {
 
     // MARK: Messages
 
-    /// Stores a message that this device may have. For each member the newer value is kept.
+    /// Stores a message that may already be on this device. For each member, the newer value wins.
     func merge(_ shown: WireObjects.ShownMessage) throws {
         var record = shown.record
         if let sender = shown.sender { try storeBasicIdentity(sender) }
@@ -91,7 +97,8 @@ extension StoreTransaction {
         try confirmDelivery(of: record)
     }
 
-    /// Stores a message from a list. It replaces the stored one, because the list is newer than everything applied before its request.
+    /// Stores a message from a list. It replaces the stored message, because the list is newer than everything applied
+    /// before its request.
     func replace(_ shown: WireObjects.ShownMessage) throws {
         var record = shown.record
         if let sender = shown.sender { try storeBasicIdentity(sender) }
@@ -102,12 +109,13 @@ extension StoreTransaction {
         try confirmDelivery(of: record)
     }
 
-    /// A message that was refused at its second sending had arrived at the first.
+    /// Removes the failed operation of a message that reached the server after all: its first attempt had succeeded,
+    /// and its second was refused.
     private func endFailure(of record: MessageRecord) throws {
         for operation in queue.operations(on: record.id, in: record.conversation) where operation.failure != nil { try removeOperation(operation) }
     }
 
-    /// Content that this device has uploaded need not be downloaded.
+    /// Links uploaded content to the message, so that it is not downloaded.
     func keepSentContent(in record: inout MessageRecord) {
         for operation in queue.operations(on: record.id, in: record.conversation) {
             for index in record.parts.indices where record.parts[index].file == nil {
@@ -117,7 +125,7 @@ extension StoreTransaction {
         }
     }
 
-    /// Keeps what only this device knows: when it received the message first, and which content it has.
+    /// Preserves local data: the time at which this device first received the message, and the state of its content.
     func keepLocal(of old: MessageRecord, in record: inout MessageRecord) {
         record.receivedAt = old.receivedAt
         for index in record.parts.indices {
@@ -125,7 +133,8 @@ extension StoreTransaction {
         }
     }
 
-    /// Queues the delivery receipt of a message, unless the receipt exists, is not wanted, or is not this user's to give.
+    /// Queues the delivery receipt of a message, unless it was already sent, the conversation has no delivery receipts,
+    /// or the user is not a recipient.
     private func confirmDelivery(of record: MessageRecord) throws {
         guard record.sender != me, record.statuses[me].map({ $0 < .delivered }) == true, let conversation = try conversation(record.conversation),
             conversation.deliveryReceipts, conversation.participants.contains(me)
@@ -135,7 +144,7 @@ extension StoreTransaction {
 
     // MARK: Identities and announcements
 
-    /// Stores name and picture, as messages and lists of participants show them.
+    /// Stores a name and picture from a message or a list of participants.
     func storeBasicIdentity(_ basic: IdentityRecord, isFollowed: Bool = false) throws {
         var record = try identity(basic.userID) ?? IdentityRecord(userID: basic.userID)
         if !record.isFull || !record.isFollowed { (record.displayName, record.avatarURL) = (basic.displayName, basic.avatarURL) }
@@ -144,7 +153,7 @@ extension StoreTransaction {
         try setIdentity(basic.userID, to: record)
     }
 
-    /// Stores a whole identity. If it has no presence, the stored presence stays.
+    /// Stores a complete identity. If it has no presence, the stored presence is kept.
     func storeFullIdentity(_ full: IdentityRecord, isFollowed: Bool) throws {
         var record = full
         if let old = try identity(full.userID) {
@@ -158,7 +167,6 @@ extension StoreTransaction {
         try setIdentity(full.userID, to: record)
     }
 
-    /// Stores the present state of an announcement.
     func storeAnnouncement(_ shown: AnnouncementRecord) throws {
         var record = shown
         if let old = try announcement(shown.id) {
@@ -173,7 +181,7 @@ extension StoreTransaction {
 }
 
 extension PartRecord {
-    /// Keeps what only this device knows of a part, if the content is the same: the file and its state.
+    /// Preserves local data of a part whose content is unchanged: the file and its state.
     mutating func keepContent(of known: PartRecord) {
         guard let content, known.content == content, known.file != nil || known.usedAt != nil || known.transferStatus == .downloading else { return }
         (file, transferStatus, usedAt) = (known.file, known.transferStatus, known.usedAt)
@@ -181,7 +189,8 @@ extension PartRecord {
 }
 
 extension HistoryGoal {
-    /// The goal for a conversation whose messages may have changed: first the messages that are here, then those that were to be fetched before.
+    /// Creates the goal for a conversation whose messages may have changed: first the messages on this device, then the
+    /// previous goal.
     init(_ policy: SyncPolicy, after old: SyncProgress?) {
         switch (old?.oldest, old?.goal) {
         case (_, .position(let position, let next)?): self = .position(position, then: next)
@@ -190,7 +199,7 @@ extension HistoryGoal {
         }
     }
 
-    /// The goal that a policy sets for a conversation with history.
+    /// Creates the goal that a policy sets for the history of a new conversation.
     init(_ policy: SyncPolicy) {
         switch policy {
         case .completeHistory: self = .everything

@@ -4,9 +4,10 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// The life of the user's pending changes: sent, answered, refused, ended.
+/// The life cycle of pending changes: sent, answered, refused, finished.
 extension StoreTransaction {
-    /// Marks all objects of an operation to be computed again. Call it before the operation is added, changed or removed: that keeps the server's state.
+    /// Marks all objects of an operation for recomputation. Must be called before the operation is added, changed or
+    /// removed, because it loads the server's state.
     func touchTargets(of operation: QueuedOperation) throws { try touchTargets(of: operation.change, in: operation.conversation) }
 
     private func touchTargets(of change: LocalChange, in conversation: ConversationID?) throws {
@@ -24,14 +25,13 @@ extension StoreTransaction {
         }
     }
 
-    /// The messages that the server has told of, and those that it has not.
+    /// Returns all messages of a conversation, including those that are not on the server.
     private func allMessageIDs(in conversation: ConversationID) throws -> Set<MessageID> {
         let shown = try db.cachedStatement(sql: "SELECT id FROM message WHERE conversation = ?")
             .all([conversation.blob], in: db) { MessageID(rawValue: $0[0]) }
         return try Set(shown).union(messageIDs(in: conversation))
     }
 
-    /// Adds a change of the user to the queue.
     @discardableResult
     func enqueue(_ change: LocalChange, in conversation: ConversationID? = nil, state: QueuedOperation.State = .waiting) throws -> QueuedOperation {
         try touchTargets(of: change, in: conversation)
@@ -39,7 +39,7 @@ extension StoreTransaction {
         return queue.appendChange(change, in: conversation, id: newID(), at: now, state: state)
     }
 
-    /// Replaces an operation that has not been sent.
+    /// Replaces the change of an unsent operation.
     func replace(_ operation: QueuedOperation, by change: LocalChange) throws {
         try touchTargets(of: operation)
         try touchTargets(of: change, in: operation.conversation)
@@ -72,12 +72,12 @@ extension StoreTransaction {
         try enqueue(.confirmDelivery([message]), in: conversation)
     }
 
-    /// The most receipts that the server takes in one request.
+    /// The maximum number of receipts that the server accepts in one request.
     static let receiptsPerRequest = 1000
 
-    // MARK: What the server answered
+    // MARK: Answers of the server
 
-    /// Marks operations as being sent. From now on the server may have carried them out.
+    /// Marks operations as attempted. From this point on, the server may have processed them.
     func markAttempted(_ ids: [UUID]) {
         for id in ids {
             guard var operation = queue[id], operation.isUnanswered else { continue }
@@ -86,14 +86,13 @@ extension StoreTransaction {
         }
     }
 
-    /// Counts a failed attempt while there was a connection.
     func countTry(_ id: UUID) {
         guard var operation = queue[id] else { return }
         operation.tries += 1
         queue.updateOperation(operation)
     }
 
-    /// Handles the answer that the server has carried out an operation, now or earlier.
+    /// Handles a success answer: the server has processed an operation, now or in an earlier attempt.
     /// - Parameter object: the object in the answer to a create.
     func operationSucceeded(_ id: UUID, positions: QueuedOperation.Positions, object: JSONValue = .null) throws {
         guard let operation = queue[id], operation.isUnanswered else { return }
@@ -114,25 +113,26 @@ extension StoreTransaction {
             .deleteAnnouncement:
             break
         }
-        // The database was replaced while the answer was on its way. In the log of another database these positions have no meaning.
+        // The database was replaced while the answer was in transit. The positions have no meaning in the log of
+        // another database.
         if let epoch = operation.epoch, epoch != cursor.epoch { positions = .init(conversation: 0, user: 0) }
-        // A full load has begun since, so the last applied position of the user's own log is not known any more.
+        // A full load has started since the request, so the last applied position of the user's own log is unknown.
         if let generation = operation.generation, generation != cursor.generation { positions.user = nil }
         try setState(.answered(positions), of: operation)
     }
 
-    /// Stores the message in the answer to its creation. This device has had its content since the app sent it.
+    /// Stores the message in the answer to its creation. Its time of receipt is the time at which the app sent it.
     private func keepSendTime(of shown: WireObjects.ShownMessage, _ operation: QueuedOperation) throws {
         var shown = shown
         if try message(shown.record.id, in: shown.record.conversation) == nil { shown.record.receivedAt = operation.madeAt }
         try merge(shown)
     }
 
-    /// Handles the final refusal of an operation. Its effect is undone, but a message stays, as failed.
+    /// Handles the permanent refusal of an operation. Its effect is reverted; a message stays, marked as failed.
     func operationRefused(_ id: UUID, error: StrataError) throws {
         guard let operation = queue[id], operation.isUnanswered || operation.state == .draft else { return }
         if error.code == .conversationDeleted, try isGone(operation) { return try removeOperation(operation) }
-        // An earlier attempt had reached the server, which has already told of the message.
+        // An earlier attempt reached the server, and the message has already arrived from there.
         if case .sendMessage(let new) = operation.change, try message(new.id, in: operation.conversation) != nil {
             return try removeOperation(operation)
         }
@@ -145,7 +145,7 @@ extension StoreTransaction {
             }
         case .createConversation:
             try removeOperation(operation)
-            // No other change can reach a conversation that does not exist.
+            // No other change can succeed in a conversation that does not exist.
             for dependent in queue.operations(in: operation.conversation ?? .random()) {
                 if !dependent.change.isReceipt { report(dependent, error: error) }
                 try removeOperation(dependent)
@@ -157,7 +157,8 @@ extension StoreTransaction {
         }
     }
 
-    /// Whether the server no longer has the object that an operation deletes, so that nothing has to be undone.
+    /// Handles a deletion whose object no longer exists on the server, so that nothing has to be reverted.
+    /// - Returns: false if the operation is not a deletion.
     private func isGone(_ operation: QueuedOperation) throws -> Bool {
         switch operation.change {
         case .deleteMessage(let id, _):
@@ -177,7 +178,8 @@ extension StoreTransaction {
         return true
     }
 
-    /// Keeps a refused message, unless the user has deleted it meanwhile or its conversation is gone.
+    /// Marks a refused message as failed. It is removed instead if the user has deleted it, or if its conversation no
+    /// longer exists.
     private func fail(_ operation: QueuedOperation, message: MessageID, error: StrataError) throws {
         guard let id = operation.conversation else { return try removeOperation(operation) }
         var isDeleted = !queue.deletions(of: id).isEmpty
@@ -198,7 +200,8 @@ extension StoreTransaction {
                 error: error))
     }
 
-    /// Handles a conversation that was deleted for all. Its unsent changes cannot be carried out any more. The server answers those that were sent.
+    /// Drops the unsent changes of a conversation that was deleted for all participants. The server answers those that
+    /// were already sent.
     func dropOperations(onDeleted id: ConversationID) throws {
         let error = StrataError(.conversationDeleted, "The conversation was deleted.")
         for operation in queue.operations(in: id) where operation.state == .waiting || operation.failure != nil {
@@ -209,9 +212,9 @@ extension StoreTransaction {
 
     // MARK: The end of operations
 
-    /// Ends the operations whose effects are in the state of the server.
+    /// Ends the operations whose effects are part of the server's state.
     /// - Parameters:
-    ///   - open: the change of the last packet. More of its packets may follow.
+    ///   - open: the change of the last packet; further packets of this change may follow.
     ///   - conversations: the conversations to check.
     func finishOperations(in conversations: some Sequence<ConversationID>, open: (ConversationID, Int64)?) throws {
         for id in conversations {
@@ -224,7 +227,7 @@ extension StoreTransaction {
         }
         for operation in queue.ofTheUser {
             guard case .answered(let positions) = operation.state, positions.user ?? 0 <= cursor.userPosition else { continue }
-            // During a full load the stored state of users is old until the list of identities is complete.
+            // During a full load, the stored identities are outdated until the list of identities is complete.
             guard operation.change.users.isEmpty || cursor.listing?.hasIdentities != false else { continue }
             try removeOperation(operation)
         }
@@ -234,23 +237,23 @@ extension StoreTransaction {
         _ operation: QueuedOperation, positions: QueuedOperation.Positions, in id: ConversationID, open: (ConversationID, Int64)?
     ) throws -> Bool {
         if let position = positions.user, position > cursor.userPosition {
-            // The server may have told this before the full load began.
+            // The server may have sent the packet before the full load began.
             return try cursor.listing?.hasConversations != false && isGone(operation.change, in: id)
         }
         guard let position = positions.conversation, let progress = try progress(of: id) else { return true }
-        // During a full load the stored state of the conversation is old until its page arrives.
+        // During a full load, the stored conversation is outdated until its page arrives.
         guard progress.generation == cursor.generation || cursor.listing?.hasConversations != false else { return false }
         if let open, open.0 == id, open.1 == position { return false }
         return position <= progress.applied
     }
 
-    /// Whether everything that was to be deleted is gone.
     private func isGone(_ change: LocalChange, in id: ConversationID) throws -> Bool {
         if case .deleteMessage(let message, _) = change { return try self.message(message, in: id) == nil }
         return try progress(of: id) == nil
     }
 
-    /// Ends operations that were answered before the request of a replay, once the replay is complete. Its packets contain their effects.
+    /// Ends operations that were answered before a replay was requested, after the replay is complete. Its packets
+    /// contain their effects.
     func finishOperations(_ ids: some Sequence<UUID>) throws {
         for id in ids {
             guard let operation = queue[id], operation.isAnswered else { continue }
@@ -260,8 +263,9 @@ extension StoreTransaction {
 
     // MARK: Distinct conversations
 
-    /// Handles a distinct conversation that another user created earlier. Messages and operations move to it, the app's id still finds it, and the user's
-    /// metadata become ordinary changes where they differ.
+    /// Handles a distinct conversation that another user created earlier. Its messages and operations move to the
+    /// existing conversation, and the app's id becomes an alias. Metadata of the user that differ become ordinary
+    /// changes.
     private func merge(_ operation: QueuedOperation, new: LocalChange.NewConversation, into shown: WireObjects.ShownConversation) throws {
         guard let old = operation.conversation else { return }
         let target = shown.record.id
@@ -272,14 +276,14 @@ extension StoreTransaction {
             .map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
         try removeOperation(operation)
         if !steps.isEmpty {
-            // It takes the place of the creation, before all later changes of the conversation.
+            // The change takes the sequence number of the creation, before all later changes of the conversation.
             queue.insertChange(.patchMetadata(steps), in: target, id: newID(), at: operation.madeAt, sequence: operation.sequence)
         }
         for pending in queue.operations(in: old) {
             try touchTargets(of: pending)
             var moved = pending
             moved.conversation = target
-            // A deletion now concerns all messages of the other conversation.
+            // A deletion now affects all messages of the other conversation.
             try touchTargets(of: moved)
             queue.updateOperation(moved)
             for id in moved.change.messages { move(id, to: target) }

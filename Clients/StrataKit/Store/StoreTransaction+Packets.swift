@@ -4,9 +4,10 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// Applies the server's packets by the rules of "Applying packets" in docs/protocol.md. Applying a packet again does no harm.
+/// Applies the server's packets by the rules of "Applying packets" in docs/protocol.md. Applying a packet twice has no
+/// further effect.
 extension StoreTransaction {
-    /// Applies one packet. Packets that are not about stored objects, and those that cannot be understood, change nothing.
+    /// Applies one packet. Unknown and malformed packets, and packets about other objects, are ignored.
     func applyPacket(_ packet: JSONValue) throws {
         let body = packet["body"]
         switch packet["type"].string {
@@ -57,7 +58,7 @@ extension StoreTransaction {
         if let position { try updateProgress(of: id) { $0.applied = max($0.applied, position) } }
     }
 
-    /// - Parameter isNew: whether the change may not be contained in the object yet.
+    /// - Parameter isNew: true if the object may not contain the change yet.
     private func updateConversation(_ record: inout ConversationRecord, by operation: JSONValue, position: Int64?, isNew: Bool) throws {
         let (value, isDeletion) = (operation["value"], operation["operation"].string == "delete")
         switch operation["property"].string ?? "" {
@@ -87,7 +88,7 @@ extension StoreTransaction {
         if isAdded { record.participants = (record.participants + [user]).sorted() } else if user == me { record.participants = [] }
     }
 
-    /// A user who is added counts as having read all earlier messages.
+    /// Marks all earlier messages as read by a user who was added.
     private func markReadByNewcomer(_ user: UserID, in id: ConversationID, before position: Int64) throws {
         for message in try messageIDs(in: id, through: position - 1) { try advanceStatus(on: message, in: id, of: user, to: .read) }
     }
@@ -100,17 +101,17 @@ extension StoreTransaction {
             try touch(id)
         } else {
             try forgetConversation(id)
-            // After a deletion from the user's devices, an own message would bring the conversation back.
+            // After a deletion from the user's devices only, an own message would restore the conversation, so its
+            // operations are kept.
             if body["data"]["mode"].string == DeletionMode.allParticipants.rawValue { try dropOperations(onDeleted: id) }
         }
     }
 
-    /// Removes a conversation and its messages.
     func forgetConversation(_ id: ConversationID) throws {
         for message in try messageIDs(in: id) { try setMessage(message, in: id, to: nil) }
         try setConversation(id, to: nil)
         try setProgress(of: id, nil)
-        // The app does not see these any more, and the library does not send them again.
+        // Failed messages are no longer visible, and the library does not send them again.
         for operation in queue.operations(in: id) where operation.failure != nil { try removeOperation(operation) }
     }
 
@@ -141,7 +142,7 @@ extension StoreTransaction {
             guard var record = try identity(user) else { return }
             let lastSeen = record.lastSeenAt
             for operation in body["data"].array ?? [] { record.setProperty(operation["property"].string ?? "", to: operation["value"]) }
-            // While a user is online, the server advances this time now and then.
+            // While a user is online, the server updates this time periodically.
             if record.isOnline { record.lastSeenAt = lastSeen }
             try setIdentity(user, to: record)
         case "delete": try unfollowed(user)
@@ -179,7 +180,7 @@ extension StoreTransaction {
         if let conversation { try applied(body["position"], in: conversation) }
     }
 
-    /// Records that packets up to this position of a conversation have been applied.
+    /// Records the position of the last applied packet of a conversation.
     private func applied(_ position: JSONValue, in conversation: ConversationID) throws {
         guard let position = WireObjects.position(position) else { return }
         try updateProgress(of: conversation) { $0.applied = max($0.applied, position) }
@@ -249,7 +250,7 @@ extension StoreTransaction {
         try setMessage(id, in: conversation, to: record)
     }
 
-    /// Advances a status. A status never goes back. The user's own status decides whether the message is unread.
+    /// Advances a status, which never moves backwards. The user's own status decides whether the message is unread.
     private func advanceStatus(in record: inout MessageRecord, of user: UserID, to status: RecipientStatus) {
         record.statuses[user] = max(record.statuses[user] ?? .pending, status)
         if user == me, status == .read { record.isUnread = false }
@@ -257,7 +258,7 @@ extension StoreTransaction {
 }
 
 extension IdentityRecord {
-    /// Sets one member that an update of the server names. Members that are not stored are ignored.
+    /// Sets one member from an update packet. Members that are not stored are ignored.
     mutating func setProperty(_ property: String, to value: JSONValue) {
         switch property {
         case "display_name": displayName = value.string

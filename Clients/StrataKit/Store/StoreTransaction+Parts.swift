@@ -2,9 +2,9 @@
 import Foundation
 import StrataModel
 
-/// Changes of the parts of messages that this user has sent.
+/// Changes of the parts of messages that this user sent.
 extension StoreTransaction {
-    /// Changes the parts of a message. If the message is not being sent yet, they become part of it.
+    /// Changes the parts of a message. If the message has not been sent yet, the change is merged into it.
     func changeParts(_ change: PartChange, of id: MessageID) throws {
         guard let touched = try touch(id, in: nil), let shown = touched.before else {
             throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
@@ -21,13 +21,14 @@ extension StoreTransaction {
             return try replace(send, by: send.change.withParts(parts))
         }
         var operation = try enqueue(.changeParts(id, change.keepingID), in: conversation)
-        // The part may have been uploaded before with other content. With the same name the server would keep that content.
+        // Use a new idempotency key. The part may have been uploaded with other content, which the server would return
+        // for the old key.
         let uploads = operation.change.parts.filter { $0.body == nil }.map { ($0.id, QueuedOperation.Upload(name: newID())) }
         operation.uploads = Dictionary(uploads) { $1 }
         queue.updateOperation(operation)
     }
 
-    /// The message as the app sees it, with the changes of this transaction.
+    /// Returns the visible state of the message, including the changes of this transaction.
     private func current(_ touched: TouchedMessage, id: MessageID) throws -> MessageRecord? {
         Overlay.message(touched.server, with: queue.operations(on: id, in: touched.conversation), me: me)
     }
@@ -47,7 +48,7 @@ extension StoreTransaction {
 
 extension [PartRecord] {
     /// Applies a change. A change that is already contained has no effect.
-    /// - Parameter keepsID: whether a part that is replaced keeps its id.
+    /// - Parameter keepsID: true if a replacement takes the id of the part that it replaces.
     mutating func apply(_ change: PartChange, keepsID: Bool) {
         switch change {
         case .add(let part): if !contains(where: { $0.id == part.id }) { append(part) }

@@ -4,12 +4,13 @@ import GRDB
 import StrataModel
 
 extension StoreTransaction {
-    /// Applies the pending operations to all touched objects, writes the differences, and returns the changes to publish.
+    /// Applies the pending operations to all touched objects, writes the differences, and returns the changes to
+    /// publish.
     func settle() throws -> [ObjectChange] {
         if hasLoaded { try finishOperations(in: Set(queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: nil) }
         var changes = ChangeCollector()
         var before = try shownConversations()
-        // A conversation that takes the id of another user's conversation stays the same object for the app, unless the app saw both.
+        // A merged distinct conversation stays the same object for the app, unless both were visible.
         for (old, new) in findings.merged where before[new] == nil { before[new] = before.removeValue(forKey: old) }
         try settleIdentities(&changes)
         let shown = try settleMessages()
@@ -29,14 +30,15 @@ extension StoreTransaction {
         return changes.batch
     }
 
-    /// The visible conversations of this transaction, as the database has them now.
+    /// Returns the touched conversations that are visible, in their current state in the database.
     private func shownConversations() throws -> [ConversationID: Conversation] {
         Dictionary(try reader.visibleConversations(conversationOrder).map { ($0.id, $0) }) { first, _ in first }
     }
 
     // MARK: Messages
 
-    /// - Returns: the messages as the app sees them now, where they differ from before.
+    /// Writes the touched messages whose visible state has changed.
+    /// - Returns: the new visible states of those messages.
     private func settleMessages() throws -> [MessageID: MessageRecord?] {
         var changed: [MessageID: MessageRecord?] = [:]
         for id in messageOrder {
@@ -127,7 +129,8 @@ extension StoreTransaction {
         try saveServerConversation(id, server: server, isPending: !operations.isEmpty)
     }
 
-    /// Only a pending deletion of the conversation asks for this message. Messages that stay visible are newer than the deletion.
+    /// Returns the newest position of a visible message. Only a pending deletion of the conversation needs it, because
+    /// messages that stay visible are newer than the deletion. nil otherwise.
     func newestPosition(in id: ConversationID) throws -> Int64? {
         guard !queue.deletions(of: id).isEmpty else { return nil }
         return try db.cachedStatement(sql: "SELECT MAX(position) FROM message WHERE conversation = ?").one([id.blob], in: db) { $0[0] as Int64? }
@@ -270,7 +273,8 @@ extension StoreTransaction {
         }
     }
 
-    /// The store keeps failures until the app confirms them: the app may end before it has handled the event. If an app never confirms, the newest stay.
+    /// Stores failures until the app confirms them, because the process may end before it has handled the event. Only
+    /// the newest ``keptFailures`` are kept.
     private func saveFailures() throws {
         guard !findings.failures.isEmpty else { return }
         for failure in findings.failures {
@@ -281,7 +285,7 @@ extension StoreTransaction {
             .execute(arguments: [Self.keptFailures])
     }
 
-    /// See ``StrataClient/unconfirmedFailures()``.
+    /// The maximum number of stored failures; see ``StrataClient/unconfirmedFailures()``.
     private static let keptFailures = 1000
 
     private func saveProgress() throws {

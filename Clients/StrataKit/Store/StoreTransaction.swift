@@ -3,53 +3,49 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// One transaction of the store.
+/// A transaction of the store.
 ///
-/// It collects the server's data and the user's changes in memory. It reads records "of the server" (``conversation(_:)``, ``message(_:in:)``) when
-/// they are first needed. ``settle()`` applies the pending operations to the touched objects, writes the differences, and finds the changes to publish.
+/// It collects the server's data and the user's changes in memory, and reads the server's state of an object
+/// (``conversation(_:)``, ``message(_:in:)``) at its first use. ``settle()`` applies the pending operations to the
+/// touched objects, writes the differences, and determines the changes to publish.
 final class StoreTransaction {
     let db: Database
     let reader: StoreReader
     let me: UserID
-    /// Microseconds since 1970, by this device's clock.
+    /// The time of the transaction in microseconds since 1970, by this device's clock.
     let now: Int64
     var queue: OutgoingQueue
     var cursor: SyncCursor
-    /// What the transaction found for the synchronization.
     var findings = SyncFindings()
-    /// Whether lists have arrived, which may contain the effects of pending changes.
+    /// True if lists have been stored, which may contain the effects of pending changes.
     var hasLoaded = false
     let policy: SyncPolicy
-    /// Creates the ids of changes and conversations.
     let newID: () -> UUID
 
     private let queueBefore: OutgoingQueue
     private let cursorBefore: SyncCursor
-    /// The server's state of each touched conversation. A nil value means that the server has told nothing of it, or that it was deleted.
+    /// The server's state of each touched conversation. nil: unknown to the server, or deleted.
     private(set) var conversations: [ConversationID: ConversationRecord?] = [:]
     private(set) var messages: [MessageID: TouchedMessage] = [:]
     private(set) var identities: [UserID: TouchedIdentity] = [:]
     private(set) var announcements: [AnnouncementID: (before: AnnouncementRecord?, now: AnnouncementRecord?)] = [:]
     private var progress: [ConversationID: (before: SyncProgress?, now: SyncProgress?)] = [:]
-    /// The order in which objects were first touched, so that equal inputs give equal batches of changes.
+    /// The order of first access, so that equal inputs produce equal batches of changes.
     private(set) var conversationOrder: [ConversationID] = []
     private(set) var messageOrder: [MessageID] = []
 
     struct TouchedMessage {
         let before: MessageRecord?
-        /// The server's state before this transaction.
         let serverBefore: MessageRecord?
-        /// The server's state. Nil if the server has told nothing of the message, or if it was deleted.
+        /// The server's state; nil: unknown to the server, or deleted.
         var server: MessageRecord?
-        /// The conversation of the message, if it is known.
         var conversation: ConversationID
     }
 
     struct TouchedIdentity {
         let before: IdentityRecord?
-        /// The server's state before this transaction.
         let serverBefore: IdentityRecord?
-        /// The server's state. Nil if the server has told nothing.
+        /// The server's state; nil if there is none.
         var server: IdentityRecord?
     }
 
@@ -70,7 +66,7 @@ final class StoreTransaction {
 
     // MARK: Conversations
 
-    /// The server's state of a conversation.
+    /// Returns the server's state of a conversation.
     func conversation(_ id: ConversationID) throws -> ConversationRecord? {
         if let known = conversations[id] { return known }
         let record =
@@ -81,16 +77,15 @@ final class StoreTransaction {
         return record
     }
 
-    /// Replaces the server's state of a conversation. Nil means that the conversation is gone.
+    /// Replaces the server's state of a conversation; nil removes it.
     func setConversation(_ id: ConversationID, to record: ConversationRecord?) throws {
         _ = try conversation(id)
         conversations[id] = .some(record)
     }
 
-    /// Marks the conversation to be computed again, because operations on it have changed.
+    /// Marks a conversation for recomputation, because its operations have changed.
     func touch(_ id: ConversationID) throws { _ = try conversation(id) }
 
-    /// How far a conversation is synchronized.
     func progress(of id: ConversationID) throws -> SyncProgress? {
         if let known = progress[id] { return known.now }
         let stored = try db.cachedStatement(sql: "SELECT applied, oldest, goal, generation FROM conversation_sync WHERE id = ?")
@@ -108,7 +103,7 @@ final class StoreTransaction {
         progress[id]?.now = value
     }
 
-    /// Changes how far a conversation is synchronized. An unknown conversation is ignored.
+    /// Updates the synchronization progress of a conversation. Unknown conversations are ignored.
     func updateProgress(of id: ConversationID, _ update: (inout SyncProgress) -> Void) throws {
         guard var value = try progress(of: id) else { return }
         update(&value)
@@ -117,28 +112,27 @@ final class StoreTransaction {
 
     // MARK: Messages
 
-    /// The server's state of a message.
-    /// - Parameter conversation: the conversation of the message. Nil if it is not known.
+    /// Returns the server's state of a message.
+    /// - Parameter conversation: the conversation of the message; nil if unknown.
     func message(_ id: MessageID, in conversation: ConversationID?) throws -> MessageRecord? { try touch(id, in: conversation)?.server }
 
-    /// Replaces the server's state of a message. Nil means that the message is gone.
+    /// Replaces the server's state of a message; nil removes it.
     func setMessage(_ id: MessageID, in conversation: ConversationID, to record: MessageRecord?) throws {
         _ = try touch(id, in: conversation)
         messages[id]?.server = record
         messages[id]?.conversation = record?.conversation ?? conversation
     }
 
-    /// Moves an unsent message to another conversation.
     func move(_ id: MessageID, to conversation: ConversationID) { messages[id]?.conversation = conversation }
 
-    /// Reads a message once, so that it will be computed again.
+    /// Loads a message and marks it for recomputation.
     /// - Returns: nil if neither the message nor its conversation is known.
     @discardableResult
     func touch(_ id: MessageID, in conversation: ConversationID?) throws -> TouchedMessage? {
         if let known = messages[id] { return known }
         let before = try reader.messageRecord(id)
         guard let conversation = try before?.conversation ?? serverConversation(of: id) ?? conversation else { return nil }
-        // The conversation is computed again with its messages.
+        // Changes of messages affect their conversation.
         try touch(conversation)
         let isPending = !queueBefore.operations(on: id, in: conversation).isEmpty
         let server = isPending ? try serverRecord(MessageRecord.self, from: "message_server", id: id.blob) : before
@@ -149,14 +143,14 @@ final class StoreTransaction {
     }
 
     private func serverConversation(of message: MessageID) throws -> ConversationID? {
-        // Without pending operations that table is empty.
+        // Without pending operations, the table `message_server` is empty.
         guard !queueBefore.isEmpty else { return nil }
         return try db.cachedStatement(sql: "SELECT conversation FROM message_server WHERE id = ?")
             .one([message.blob], in: db) { ConversationID(rawValue: $0[0]) }
     }
 
-    /// The ids of the server's messages in a conversation, from one position to another, including those that this transaction has
-    /// added. None if the last position is below the first.
+    /// Returns the ids of the server's messages in a conversation and range of positions, including those added by this
+    /// transaction. The result is empty if `last` is less than `first`.
     func messageIDs(in conversation: ConversationID, from first: Int64 = 0, through last: Int64 = .max) throws -> [MessageID] {
         guard first <= last else { return [] }
         let arguments: StatementArguments = [conversation.blob, first, last, conversation.blob, first, last]
@@ -175,7 +169,7 @@ final class StoreTransaction {
 
     // MARK: Identities and announcements
 
-    /// The server's state of a user.
+    /// Returns the server's state of an identity.
     func identity(_ user: UserID) throws -> IdentityRecord? {
         if let known = identities[user] { return known.server }
         let before = try reader.identityRecord(user)
@@ -184,7 +178,7 @@ final class StoreTransaction {
         return server
     }
 
-    /// Replaces the server's state of a user. Nil means that the server no longer tells of the user.
+    /// Replaces the server's state of an identity; nil removes it.
     func setIdentity(_ user: UserID, to record: IdentityRecord?) throws {
         _ = try identity(user)
         identities[user]?.server = record
@@ -206,7 +200,7 @@ final class StoreTransaction {
         announcements[id]?.now = record
     }
 
-    // MARK: What settling needs
+    // MARK: State before the transaction
 
     private func serverRecord<Record: Decodable>(
         _ type: Record.Type, from table: String, column: String = "id", id: some DatabaseValueConvertible
@@ -215,31 +209,30 @@ final class StoreTransaction {
             .map { try StoreCoding.value(type, from: $0) }
     }
 
-    /// Whether a conversation had pending operations before this transaction. Then the server's state is in a separate table.
+    /// Returns true if a conversation had pending operations before this transaction. Its server state is then in a
+    /// separate table.
     func wasPending(_ id: ConversationID) -> Bool { queueBefore.hasOperations(in: id) }
     func wasPending(_ id: MessageID, in conversation: ConversationID) -> Bool { !queueBefore.operations(on: id, in: conversation).isEmpty }
     func wasPending(_ user: UserID) -> Bool { !queueBefore.operations(on: user).isEmpty }
 
     var hasCursorChanged: Bool { cursor != cursorBefore }
 
-    /// The rows of `conversation_sync` to write.
     var changedProgress: [(ConversationID, SyncProgress?)] {
         progress.compactMap { id, value in value.before == value.now ? nil : (id, value.now) }
     }
 }
 
-/// What a transaction found that the synchronization must handle.
+/// The findings of a transaction that the sync engine must handle.
 struct SyncFindings: Sendable, Hashable {
-    /// The conversations that are not on this device and for which changes arrived.
+    /// Conversations that received changes but are not on this device.
     var unknownConversations: Set<ConversationID> = []
-    /// The conversations whose older messages are to be fetched, in the order of their newest messages.
+    /// Conversations that need older messages, newest message first.
     var historyWanted: [ConversationID] = []
-    /// Whether there are new changes to send.
     var hasNewOperations = false
-    /// Whether a conversation of another epoch was shown, which means that the database was restored.
+    /// True if a conversation had a different epoch, which means that the database was restored.
     var epochHasChanged = false
-    /// Operations that the server has refused.
     var failures: [OperationFailure] = []
-    /// Distinct conversations that another user had created before.
+    /// Distinct conversations that another user had created earlier: their local ids, and the ids of the existing
+    /// conversations.
     var merged: [ConversationID: ConversationID] = [:]
 }

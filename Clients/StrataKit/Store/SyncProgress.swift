@@ -1,47 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// How far one conversation is synchronized.
 struct SyncProgress: Hashable, Sendable {
-    /// The change up to which the object is applied.
+    /// The position of the last applied change of the conversation.
     var applied: Int64
-    /// All messages from this position on are on this device. Nil if not even the newest message is known to be here.
+    /// The position from which on all messages are on this device; nil: not even the newest message is known to be.
     var oldest: Int64?
-    /// Which older messages are still to be fetched. Nil if none.
+    /// The goal for older messages; nil if none are to be fetched.
     var goal: HistoryGoal?
-    /// The listing that showed the conversation last. During a listing, a conversation with an older number may no longer exist on the server.
+    /// The generation of the last listing that contained the conversation. During a listing, a conversation with an
+    /// older generation may no longer exist on the server.
     var generation: Int64
 }
 
-/// Which older messages of a conversation are to be fetched. The store keeps it, so that the fetch continues after a restart.
+/// The older messages of a conversation that are to be fetched. The goal is stored, so that the fetch continues after a
+/// restart.
 indirect enum HistoryGoal: Codable, Hashable, Sendable {
-    /// Fetch until this many messages are on this device.
     case count(Int)
-    /// Fetch until the first unread message is on this device.
     case firstUnread
-    /// Fetch until all messages are on this device.
     case everything
-    /// Fetch down to this position again, because messages on this device may have changed or gone meanwhile. Then continue with the earlier goal.
+    /// Fetch all messages down to this position again, because messages on this device may have changed or been
+    /// deleted. Then continue with the previous goal.
     case position(Int64, then: HistoryGoal?)
 
     var next: HistoryGoal? { if case .position(_, let next) = self { next } else { nil } }
 }
 
-/// How far the synchronization as a whole is; one row of the store.
+/// The progress of the whole synchronization, stored as one row.
 struct SyncCursor: Codable, Hashable, Sendable {
-    /// The time of the last applied packet. A replay tells what happened since then.
+    /// The time of the last applied packet, from which the next replay starts.
     var timestamp: String?
-    /// The epoch of the database that the positions belong to.
     var epoch: String?
-    /// The last position of the user's own log that was applied.
+    /// The last applied position of the user's own log.
     var userPosition: Int64 = 0
-    /// The number of the last listing that began.
+    /// The generation of the last listing that started.
     var generation: Int64 = 0
-    /// What remains to be loaded of that listing. Nil if it is complete.
+    /// The remaining loads of the current listing; nil if it is complete.
     var listing: Listing?
 
     struct Listing: Codable, Hashable, Sendable {
-        /// Where the list of conversations continues. Nil to start from the beginning.
+        /// The start of the next page of conversations; nil: the first page.
         var nextConversations: String?
         var hasConversations = false
         var nextIdentities: String?
@@ -49,7 +47,7 @@ struct SyncCursor: Codable, Hashable, Sendable {
         var nextAnnouncements: String?
         var hasAnnouncements = false
         var nextBlocks: String?
-        /// Nil in listings that began before there was this list.
+        /// nil in stored listings that predate this list.
         var hasBlocks: Bool?
 
         var isComplete: Bool { hasConversations && hasIdentities && hasAnnouncements && hasBlocks == true }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Sequence<Int> {
-    /// The sum of the numbers that are not negative, or `Int.max` if it is larger. For sizes and counts that the server has sent.
+    /// The sum of the non-negative elements, clamped to `Int.max`. For sizes and counts that the server has sent.
     var clampedSum: Int {
         reduce(0) { sum, number in
             let (value, hasOverflowed) = sum.addingReportingOverflow(Swift.max(0, number))

@@ -9,10 +9,11 @@ import Glibc
 import Musl
 #endif
 
-/// Small files that only their owner can read.
+/// Helpers for small files that only their owner can read.
 enum PrivateFile {
-    /// - Returns: nil if there is no such file.
-    /// - Throws: an error if there is one that cannot be read now.
+    /// Reads a file.
+    /// - Returns: nil if the file does not exist.
+    /// - Throws: an error if the file exists but cannot be read at the moment.
     static func read(_ url: URL) throws -> Data? {
         do {
             return try Data(contentsOf: url)
@@ -21,7 +22,8 @@ enum PrivateFile {
         }
     }
 
-    /// Replaces the whole file or nothing. The file has mode 0600 from the start, and is on the disk when the call returns.
+    /// Replaces the file atomically. The file has mode 0600 from its creation, and is synchronized to the disk when the
+    /// call returns.
     static func write(_ data: Data, to url: URL) throws {
         let draft = url.appendingPathExtension("new").path(percentEncoded: false)
         unlink(draft)
@@ -34,7 +36,7 @@ enum PrivateFile {
         guard rename(draft, url.path(percentEncoded: false)) == 0 else { throw failure() }
     }
 
-    /// Removes a file or folder. Nothing happens if there is none.
+    /// Removes a file or folder. Does nothing if it does not exist.
     static func remove(_ url: URL) throws {
         do {
             try FileManager.default.removeItem(at: url)

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Work of an engine that waits for the network, and is done in tasks outside the actor while the engine runs.
+/// The network jobs of an engine. They run in tasks outside the actor while the engine is running.
 struct EngineJobs {
     typealias Job = @Sendable (SyncEngine) async -> Void
 
     private var queue: AsyncStream<Job>.Continuation?
 
-    /// Whether the engine runs.
     var isRunning: Bool { queue != nil }
 
-    /// The engine runs.
-    /// - Returns: the jobs to carry out.
+    /// Opens the job queue.
+    /// - Returns: the jobs to run.
     mutating func start() -> AsyncStream<Job> {
         let (jobs, queue) = AsyncStream.makeStream(of: Job.self)
         self.queue = queue
         return jobs
     }
 
-    /// Does nothing unless the engine runs.
+    /// Adds a job. Does nothing unless the engine is running.
     func add(_ job: @escaping Job) { queue?.yield(job) }
 
     mutating func stop() { queue = nil }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// The progress that the app of one engine follows: of the synchronization, and of the fetches of older messages.
+/// The progress objects of one engine: for the synchronization, and for fetches of older messages.
 struct EngineProgress {
-    /// Nil: there is no synchronization.
     private var sync: (progress: TransferProgress, meter: SyncMeter)?
     private var histories: [ConversationID: TransferProgress] = [:]
 
@@ -28,18 +27,17 @@ struct EngineProgress {
 
     var fetched: [ConversationID] { Array(histories.keys) }
 
-    /// Nil: the app knows of no fetch.
+    /// Returns the progress of a fetch; nil if the app has not been informed of one.
     func history(of id: ConversationID) -> TransferProgress? { histories[id] }
 
     mutating func historyBegan(of id: ConversationID, _ progress: TransferProgress) { histories[id] = progress }
 
-    /// - Returns: the progress that the app follows.
     @discardableResult
     mutating func historyEnded(of id: ConversationID) -> TransferProgress? { histories.removeValue(forKey: id) }
 
     // MARK: The end
 
-    /// The engine is gone: nothing goes on.
+    /// Ends all progress as incomplete, because the engine was released.
     func abandon() {
         sync?.progress.finish(isComplete: false)
         for progress in histories.values { progress.finish(isComplete: false) }

@@ -2,53 +2,52 @@
 import Foundation
 import StrataModel
 
-/// The pending changes that one engine is about to send, or has sent: which come next, where they went, and when they are tried again.
+/// The requests for pending changes of one engine: the schedule, the target conversations and the retry times.
 ///
-/// A value without tasks: the engine sends, and says what has come of it.
+/// A value without tasks: the engine sends the requests and reports their results.
 struct EngineRequests {
     typealias Instant = ContinuousClock.Instant
 
     private var schedule = OutgoingSchedule()
     private let retries = RetryPolicy()
-    /// The conversations to which creates were sent; a distinct one may have another id by the time of the answer.
+    /// The conversations to which requests were sent. A distinct conversation may have a new id when the answer
+    /// arrives.
     private var targets: [UUID: ConversationID] = [:]
-    /// When to end operations whose last packets may be missing.
+    /// The time at which to end operations whose last packets may be missing.
     private var finishAt: Instant?
 
-    /// When the engine must look again; nil: no timer is needed.
+    /// The time at which the engine must check the queue again; nil: no timer is needed.
     var deadline: Instant? { [schedule.nextRetry, finishAt].compactMap { $0 }.min() }
-    /// Operations whose answers are awaited.
     var unanswered: Set<UUID> { schedule.unanswered }
-    /// How often a request is made before its change is given up.
+    /// The number of attempts after which a change is given up.
     var tries: Int { retries.tries }
 
-    /// What is to be sent or uploaded now.
     mutating func nextSteps(for queue: OutgoingQueue, hasSocket: Bool, now: Instant) -> [OutgoingSchedule.Step] {
         schedule.nextSteps(for: queue, hasSocket: hasSocket, now: now)
     }
 
     mutating func sent(_ operation: QueuedOperation) { targets[operation.id] = operation.conversation }
 
-    /// A request was answered.
-    /// - Returns: the conversation to which it was sent.
+    /// Reports the answer to a request.
+    /// - Returns: the conversation to which the request was sent.
     mutating func answered(_ id: UUID) -> ConversationID? {
         schedule.operationEnded(id)
         return targets.removeValue(forKey: id)
     }
 
-    /// Nothing was sent, or an upload is over.
+    /// Reports that an operation was not sent, or that its upload has ended.
     mutating func ended(_ id: UUID) { schedule.operationEnded(id) }
 
-    /// What waits for the operation waits for so long.
+    /// Suspends the operation's lane for a time.
     mutating func rest(_ operation: QueuedOperation, for pause: Duration) {
         schedule.rest(OutgoingSchedule.lane(of: operation), until: .now + pause)
     }
 
-    /// A request failed, and may be made again after a pause.
+    /// Schedules a retry of a failed request.
     /// - Parameters:
-    ///   - asked: the pause that the server asks for.
-    ///   - random: from 0 up to 1.
-    /// - Returns: false if it was made often enough.
+    ///   - asked: the delay that the server requests.
+    ///   - random: a random number in 0..<1.
+    /// - Returns: false if the maximum number of attempts is reached.
     mutating func retry(_ operation: QueuedOperation, asked: Duration?, random: Double) -> Bool {
         guard operation.tries + 1 < retries.tries else { return false }
         rest(operation, for: retries.delay(after: operation.tries + 1, asked: asked, random: random))
@@ -57,10 +56,11 @@ struct EngineRequests {
 
     // MARK: The end of operations
 
-    /// Packets of answered changes may still come; after that time they are not waited for.
+    /// Sets the time until which packets of answered changes are awaited.
     mutating func finishOperations(at time: Instant) { finishAt = time }
 
-    /// - Returns: whether the time has come.
+    /// Clears the time set by ``finishOperations(at:)`` if it has passed.
+    /// - Returns: true if it has passed.
     mutating func takeFinish(at now: Instant) -> Bool {
         guard let finishAt, finishAt <= now else { return false }
         self.finishAt = nil
@@ -69,12 +69,12 @@ struct EngineRequests {
 
     // MARK: The connection
 
-    /// There is a connection: nothing has to wait for its next attempt.
+    /// Reports a new connection: all retry delays end.
     mutating func connected() { schedule.connected() }
 
     mutating func socketLost() { schedule.socketLost() }
 
-    /// The engine stops. Unsent and unanswered requests are made again in its next run.
+    /// Resets the requests when the engine stops. Unsent and unanswered requests are repeated in the next run.
     mutating func stopped() {
         schedule = OutgoingSchedule()
         targets = [:]

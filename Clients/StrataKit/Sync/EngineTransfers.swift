@@ -3,16 +3,15 @@ import Foundation
 import NetKit
 import StrataModel
 
-/// The content that one engine uploads and downloads: what carries the transfers out, which parts they are for, and which downloads have failed.
+/// The content transfers of one engine: the running transfers, their parts, and the failed downloads.
 struct EngineTransfers {
-    /// Carries them out. There is one while the engine runs.
+    /// The transfers; nil unless the engine is running.
     private(set) var running: ContentTransfers?
-    /// What has happened to them, in order.
     let events = Mailbox<ContentTransferEvent>()
     private var parts: [TransferID: [PartTransfer]] = [:]
-    /// The changes whose parts are being uploaded, by the ids of the parts.
+    /// The operations whose parts are being uploaded, by part id.
     private(set) var uploads: [UUID: UUID] = [:]
-    /// Content whose download failed or was cancelled. It is downloaded again only when the app asks.
+    /// Content whose download failed or was cancelled. It is downloaded again only on request of the app.
     private(set) var failedDownloads: Set<ContentID> = []
 
     // MARK: Runs
@@ -28,10 +27,10 @@ struct EngineTransfers {
 
     mutating func began(_ id: TransferID, parts: [PartTransfer]) { self.parts[id] = parts }
 
-    /// - Returns: the parts as they were when the transfer began.
+    /// Removes a transfer.
+    /// - Returns: the parts with their state at the start of the transfer.
     mutating func ended(_ id: TransferID) -> [PartTransfer] { parts.removeValue(forKey: id) ?? [] }
 
-    /// Nil: there is no such transfer.
     func progress(of id: TransferID) -> TransferProgress? { parts[id]?.first?.progress }
 
     // MARK: Uploads

@@ -2,39 +2,37 @@
 import ProtocolClient
 import StrataModel
 
-/// Something to load over REST.
+/// A resource to load over REST.
 enum SyncLoad: Hashable, Sendable {
-    /// A page of a list; nil: its first.
+    /// A page of the list of conversations; nil: the first page.
     case conversations(next: String?)
     case identities(next: String?)
     case announcements(next: String?)
     case blocks(next: String?)
-    /// A conversation that is not on this device and for which a change was received.
+    /// A conversation that received a change but is not on this device.
     case conversation(ConversationID)
-    /// Older messages.
     case history(ConversationID)
 }
 
-/// Which loads are wanted, which are in progress, and the packets received since they began.
+/// The wanted loads, the loads in progress, and the packets received since the latter began.
 struct LoadPlan: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// The most concurrent loads of single conversations and their messages.
+    /// The maximum number of concurrent loads of single conversations and their messages.
     static let parallel = 4
 
     private var wanted: [SyncLoad] = []
-    /// The index in ``packets`` at which each load in progress began.
+    /// The start of each load in progress, as a count of packets that includes the discarded ones.
     private var underWay: [SyncLoad: Int] = [:]
     private var packets: [JSONValue] = []
-    /// How many packets were discarded before the first of ``packets``.
+    /// The number of packets discarded before the first of ``packets``.
     private var forgotten = 0
     private var failures: [SyncLoad: (times: Int, retry: Instant)] = [:]
     private let retries = RetryPolicy()
 
-    /// The loads whose answers are awaited.
     var awaited: Set<SyncLoad> { Set(underWay.keys) }
     var isEmpty: Bool { wanted.isEmpty && underWay.isEmpty && failures.isEmpty }
-    /// When each failed load is tried again. Loads in progress, and loads that only wait for others, have no entry.
+    /// The earliest retry time of the failed loads that are neither in progress nor waiting for other loads.
     var nextRetry: Instant? { failures.filter { underWay[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min() }
 
     mutating func want(conversations ids: some Collection<ConversationID>) {
@@ -47,12 +45,12 @@ struct LoadPlan: Sendable {
         if !wanted.contains(load), underWay[load] == nil, failures[load] == nil { wanted.append(load) }
     }
 
-    /// The loads to begin now.
-    /// - Parameter listing: what remains to be loaded of the lists.
+    /// Returns the loads to start now.
+    /// - Parameter listing: the remaining loads of the lists.
     mutating func nextLoads(for listing: SyncCursor.Listing?, at now: Instant) -> [SyncLoad] {
         var begun: [SyncLoad] = []
         let lists = Self.lists(listing)
-        // Do not wait for a page that is no longer needed.
+        // Forget failures of pages that are no longer needed, so that nothing waits for them.
         failures = failures.filter { !$0.key.isList || lists.contains($0.key) }
         for load in lists where canBegin(load, at: now) { begun.append(load) }
         let due = failures.filter { load, failure in failure.retry <= now && !load.isList && underWay[load] == nil && !wanted.contains(load) }
@@ -86,7 +84,7 @@ struct LoadPlan: Sendable {
 
     mutating func remember(_ new: [JSONValue]) { if !underWay.isEmpty { packets += new } }
 
-    /// The packets received since a load began; nil if the load is not in progress.
+    /// Returns the packets received since a load began; nil if the load is not in progress.
     func packets(since load: SyncLoad) -> [JSONValue]? { underWay[load].map { Array(packets.dropFirst($0 - forgotten)) } }
 
     mutating func loadEnded(_ load: SyncLoad) {
@@ -102,7 +100,6 @@ struct LoadPlan: Sendable {
         trim()
     }
 
-    /// Discards the packets that no load needs.
     private mutating func trim() {
         let first = underWay.values.min() ?? forgotten + packets.count
         packets.removeFirst(first - forgotten)

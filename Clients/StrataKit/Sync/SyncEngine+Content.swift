@@ -4,12 +4,11 @@ import NetKit
 import StrataModel
 
 extension SyncEngine {
-    /// Transfers content while the engine runs; each run has transfers of its own.
     func makeTransfers() -> ContentTransfers? {
         guard let url = contentFolder, let folder = try? ContentFolder(url: url) else { return nil }
         let server = ProtocolContentServer(client: dependencies.server) { [weak self] in await self?.token }
         return ContentTransfers(server: server, folder: folder) { [weak self, events = content.events] event in
-            // Tasks may run in any order; the mailbox keeps the order of the events.
+            // Tasks may run in any order; the mailbox preserves the order of the events.
             events.put(event)
             Task { await self?.takeTransferEvents() }
         }
@@ -58,7 +57,7 @@ extension SyncEngine {
     private func transferFailed(_ id: TransferID, isCancelled: Bool) {
         switch id {
         case .download(let content):
-            // Otherwise the automatic download would begin again at once.
+            // Otherwise the automatic download would start again immediately.
             self.content.downloadFailed(content)
             _ = writeOrReconnect { try $0.downloadFailed(content) }
         case .upload(let part):
@@ -67,7 +66,6 @@ extension SyncEngine {
         }
     }
 
-    /// The parts that a transfer is about, as the app is shown them.
     private func parts(of id: TransferID) -> [MessagePart] {
         switch id {
         case .download(let content): return (try? core.read { try $0.parts(with: content) }) ?? []
@@ -77,7 +75,6 @@ extension SyncEngine {
         }
     }
 
-    /// The progress of the transfer of a part's content; nil if there is no transfer.
     func transferProgress(of part: MessagePart) -> TransferProgress? {
         let id = part.contentID.map { TransferID.download($0) } ?? .upload(part.id)
         return content.progress(of: id)
@@ -85,7 +82,7 @@ extension SyncEngine {
 
     // MARK: Downloads
 
-    /// Downloads the content of a part, and waits until it is on this device.
+    /// Downloads the content of a part and waits until it is on this device.
     /// - Returns: the file.
     func download(_ part: MessagePart) async throws -> URL {
         let record = try await record(of: part)
@@ -101,16 +98,16 @@ extension SyncEngine {
         return file
     }
 
-    /// A file is complete. A download with a waiting caller reports this twice.
+    /// Records a complete file. A download with a waiting caller reports this twice.
     private func downloaded(_ content: ContentID, file: String) {
         guard let folder = contentFolder.map({ ContentFolder(existing: $0) }), folder.size(of: folder.file(file)) != nil else { return }
         guard writeOrReconnect({ try $0.downloaded(content, file: file) }) else { return }
-        // Its messages may have been deleted since.
+        // The messages may have been deleted during the download.
         removeUnused([file])
         makeRoom(keeping: file)
     }
 
-    /// Begins the automatic downloads that the app's options allow, newest messages first.
+    /// Starts the automatic downloads that the app's options allow, newest messages first.
     func downloadNew() {
         let options = dependencies.options.content
         guard options.autodownloadMaximumContentSize > 0, let transfers else { return }
@@ -130,7 +127,7 @@ extension SyncEngine {
 
     // MARK: The disk
 
-    /// Removes the content that was used least recently, if there is more than the options allow.
+    /// Removes the least recently used content if the disk capacity is exceeded.
     private func makeRoom(keeping kept: String) {
         let capacity = dependencies.options.content.diskCapacity
         guard capacity > 0, let files = try? core.read({ try $0.contentFiles() }) else { return }
@@ -139,7 +136,6 @@ extension SyncEngine {
         for name in doomed { if let content = contents[name] ?? nil { removeContent(content, file: name) } }
     }
 
-    /// Removes the content of a part from this device.
     func purge(_ part: MessagePart) async throws {
         let record = try await record(of: part)
         guard record.body == nil else { throw Self.inlined }
@@ -150,7 +146,7 @@ extension SyncEngine {
         guard removeContent(content, file: file) else { throw StrataError(.devicePersistenceFailure, "The store could not be written.") }
     }
 
-    /// The reference in the store is removed before the file.
+    /// Removes content: first the reference in the store, then the file.
     @discardableResult
     private func removeContent(_ content: ContentID, file: String) -> Bool {
         guard writeOrReconnect({ try $0.purged(content) }) else { return false }
@@ -158,14 +154,14 @@ extension SyncEngine {
         return true
     }
 
-    /// Removes the given files that no part refers to and that no upload needs.
+    /// Removes the given files that no part refers to and no upload needs.
     func removeUnused(_ names: Set<String>) {
         guard let contentFolder, !names.isEmpty, let unused = try? core.read({ try $0.unusedFiles(among: names) }) else { return }
         let needed = core.queue.files
         ContentFolder(existing: contentFolder).removeFiles(unused.filter { !needed.contains($0) })
     }
 
-    /// The bytes of a part. Counts as a use of the content.
+    /// Returns the bytes of a part. Counts as a use of the content.
     func bytes(of part: MessagePart) async throws -> Data {
         let record = try await record(of: part)
         if let body = record.body { return body }
@@ -177,7 +173,6 @@ extension SyncEngine {
         }
     }
 
-    /// Bytes of all content on this device.
     var diskUtilization: Int { contentFolder.map { ContentFolder(existing: $0).utilization } ?? 0 }
 
     private static var inlined: StrataError { StrataError(.contentInlined, "The bytes of the part came with its message.") }

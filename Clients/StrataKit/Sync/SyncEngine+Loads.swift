@@ -24,14 +24,15 @@ extension SyncEngine {
         }
     }
 
-    /// Asks the server for a conversation that is not on this device, if there is a connection.
+    /// Requests a conversation that is not on this device from the server, if there is a connection.
     func load(_ load: SyncLoad) {
         guard case .conversation(let id) = load, machine.isLive else { return }
         performSyncActions(machine.stored(SyncFindings(unknownConversations: [id]), cursor: core.cursor, at: .now))
         proceed()
     }
 
-    /// Asks the server for one message, if there is a connection. Its conversation must be known; otherwise the message comes with it.
+    /// Requests one message from the server, if there is a connection. The message is stored only if its conversation
+    /// is known; otherwise it arrives with the conversation.
     func fetch(_ id: MessageID) {
         guard machine.isLive else { return }
         let (server, token) = (dependencies.server, token)
@@ -98,7 +99,8 @@ extension SyncEngine {
     }
 
     func loadAnswered(_ load: SyncLoad, page: LoadPage, answer: RESTAnswer, askedOn number: Int?, token: String?) {
-        // The load may have been requested again on another connection. The answer to the earlier request is older than the packets of the replay.
+        // The load may have been repeated on a later connection. The answer to the earlier request is older than the
+        // packets of the replay.
         guard number == socket?.number, let packets = machine.packets(since: load) else { return }
         guard answer.isSuccess else { return loadFailed(load, failure: RequestFailure(answer), askedOn: number, token: token) }
         let next = answer.nextPage(below: dependencies.server.baseURL)
@@ -108,7 +110,7 @@ extension SyncEngine {
             // Packets received during the load may be newer than its answer.
             for packet in packets { try store.applyPacket(packet) }
             if following == nil { self.machine.loaded(load) }
-            // Measure before the transaction ends, because it may complete the synchronization.
+            // Measure before the transaction ends, because the transaction may complete the synchronization.
             self.measure(load, answer: answer)
         }
         guard isWritten else { return }
@@ -125,7 +127,7 @@ extension SyncEngine {
 }
 
 extension RESTAnswer {
-    /// Path and query of the page that follows, below the base URL; nil if this page is the last.
+    /// Returns the path and query of the next page, relative to the base URL; nil if this is the last page.
     func nextPage(below base: String) -> String? {
         guard let link = header("Link"), link.hasSuffix("rel=\"next\""), let end = link.firstIndex(of: ">"), link.hasPrefix("<"),
             let url = URLComponents(string: String(link[link.index(after: link.startIndex)..<end]))

@@ -3,6 +3,7 @@ import ProtocolClient
 import StrataModel
 
 extension SyncEngine {
+    /// Sets the user's presence status.
     /// - Returns: false if there is no connection.
     func setPresence(_ choice: PresenceChoice) -> Bool {
         guard machine.isLive, socket != nil else { return false }
@@ -11,8 +12,9 @@ extension SyncEngine {
         return true
     }
 
-    /// Sends the user's presence, and requests the presence of others: of users whose presence has changed since the last connection.
-    /// - Parameter since: the server's time at which the store was up to date; nil: presence is requested for all users once the lists are loaded.
+    /// Sends the user's presence, and requests the presence of users that changed since the last connection.
+    /// - Parameter since: the server's time at which the store was up to date; nil: presence is requested for all users
+    ///   after the lists are loaded.
     func announcePresence(since: String?) {
         sendRequest("Presence.subscribe", id: "subscription")
         tellPresence()
@@ -25,7 +27,8 @@ extension SyncEngine {
         sendRequest("Presence.update", id: "status", data: [["operation": "set", "property": "status", "value": status]])
     }
 
-    /// Requests the presence of users who are newly known or followed. The server reports only later changes by itself.
+    /// Requests the presence of users who are newly known or followed. The server sends only later changes without a
+    /// request.
     func askForPresence(of changes: [ObjectChange]) {
         guard machine.isLive else { return }
         var users =
@@ -45,7 +48,7 @@ extension SyncEngine {
 }
 
 extension StoreTransaction {
-    /// The connection is lost: others see the user as offline.
+    /// Sets the user's own presence to offline, because the connection was lost.
     func presenceEnded() throws {
         guard var own = try identity(me), let status = own.presenceStatus, status != PresenceStatus.offline.rawValue else { return }
         own.presenceStatus = PresenceStatus.offline.rawValue

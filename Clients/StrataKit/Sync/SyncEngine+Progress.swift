@@ -14,7 +14,7 @@ extension SyncEngine {
         }
     }
 
-    /// A transaction has determined which conversations need older messages.
+    /// Updates the progress after a transaction has determined which conversations need older messages.
     func measure(_ findings: SyncFindings) {
         if !findings.historyWanted.isEmpty { progress.measure { $0.wanted(findings.historyWanted) } }
         for id in progress.fetched { measureHistory(of: id) }
@@ -32,8 +32,8 @@ extension SyncEngine {
 
     // MARK: Older messages
 
-    /// Requests older messages on behalf of the app.
-    /// - Parameter goal: as in ``StoreTransaction/wantHistory(of:_:)``.
+    /// Fetches older messages on request of the app.
+    /// - Parameter goal: see ``StoreTransaction/wantHistory(of:_:)``.
     func fetchHistory(
         of id: ConversationID, _ goal: @Sendable (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal
     ) throws -> TransferProgress {
@@ -48,7 +48,7 @@ extension SyncEngine {
         return progress
     }
 
-    /// The progress of the current fetch. If the app does not know of the fetch yet, this announces it.
+    /// Returns the progress of the current fetch, and publishes the start of a fetch that has no progress yet.
     func progressOfHistory(of id: ConversationID) -> TransferProgress {
         if let known = progress.history(of: id) { return known }
         let missing = (try? write { try $0.missingMessages(of: id) }) ?? 0
@@ -60,7 +60,7 @@ extension SyncEngine {
         return progress
     }
 
-    /// Reports how many messages are missing, or that the fetch is complete.
+    /// Updates the progress of a fetch, or ends it if the fetch is complete.
     private func measureHistory(of id: ConversationID) {
         guard let progress = progress.history(of: id) else { return }
         guard let state = try? core.write(at: 0, { (isWanted: try $0.wantsHistory(of: id), missing: try $0.missingMessages(of: id)) }).value else {
@@ -76,7 +76,7 @@ extension SyncEngine {
         progress.update(completed: total - missing, total: total)
     }
 
-    /// Stops fetching older messages. Messages that were fetched stay.
+    /// Stops fetching older messages. Fetched messages are kept.
     func endHistory(of id: ConversationID) {
         let progress = progress.historyEnded(of: id)
         _ = writeOrReconnect { store in try store.updateProgress(of: id) { $0.goal = nil } }

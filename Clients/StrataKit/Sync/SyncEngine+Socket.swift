@@ -6,20 +6,20 @@ import StrataModel
 extension SyncEngine {
     // MARK: Opening and closing
 
-    /// Connects, and stays connected. Nothing happens until there is a session, and while ``run()`` does not run.
+    /// Connects, and reconnects after each loss. Does nothing without a session token, and unless ``run()`` is running.
     func connect() {
         guard token != nil, jobs.isRunning else { return }
         performConnectionActions(connection.handle(.start, at: .now, random: random))
     }
 
-    /// Ends the connection. The store can still be read and changed.
+    /// Disconnects. The store can still be read and changed.
     func disconnect() async {
         attemptEnded(.failed)
         performConnectionActions(connection.handle(.stop, at: .now, random: random))
         await typing.stop()
     }
 
-    /// The app is about to call for a connection.
+    /// Prepares for a call that waits for the first attempt to connect.
     /// - Returns: the result of the first attempt; no result if the engine stops before.
     func expectAttempt() -> AsyncStream<FirstAttempt> {
         let attempt = connection.expectAttempt()
@@ -27,11 +27,11 @@ extension SyncEngine {
         return attempt
     }
 
-    /// - Returns: whether a call waits for that.
+    /// Reports the result of the first attempt.
+    /// - Returns: true if a call was waiting for it.
     @discardableResult
     func attemptEnded(_ how: FirstAttempt) -> Bool { connection.attemptEnded(how) }
 
-    /// The user has signed in again.
     func resume(token: String) {
         connection.signedIn(token)
         connect()
@@ -39,8 +39,9 @@ extension SyncEngine {
         proceed()
     }
 
-    /// The server no longer accepts the session. Nothing is lost: changes wait for the next session.
-    /// - Parameter ended: the token that was refused. Does nothing if the user has signed in again since.
+    /// Ends a session that the server no longer accepts. Changes stay queued for the next session.
+    /// - Parameter ended: the refused token. The call does nothing if it is not the current one, because the user has
+    ///   signed in again.
     func sessionEnded(nonce: String?, of ended: String?) {
         guard let token, connection.sessionEnded(ended) else { return }
         _ = connection.handle(.stop, at: .now, random: random)
@@ -91,7 +92,6 @@ extension SyncEngine {
         proceed()
     }
 
-    /// A socket could not be opened, or has closed.
     func socketLost(_ number: Int, failure: ConnectionFailure) {
         if socket?.number == number { dropSocket() }
         performConnectionActions(connection.handle(.failed(number, isRenewed(failure) ? failure.atOnce : failure), at: .now, random: random))
@@ -99,7 +99,7 @@ extension SyncEngine {
         proceed()
     }
 
-    /// Whether the user has signed in again since the refused session.
+    /// Returns true if the server refused a session, and the user has signed in again since.
     private func isRenewed(_ failure: ConnectionFailure) -> Bool {
         if case .signIn = failure.remedy { connection.isRenewed } else { false }
     }
@@ -132,7 +132,7 @@ extension SyncEngine {
         }
     }
 
-    /// Packets were received. One transaction stores all of them and the time to replay from.
+    /// Handles packets. One transaction stores all of them and the time to replay from.
     func packetsReceived(_ packets: [ReceivedPacket], on number: Int) {
         guard socket?.number == number else { return }
         performConnectionActions(connection.handle(.heard(number), at: .now, random: random))
@@ -141,12 +141,13 @@ extension SyncEngine {
             for packet in packets { later += try self.applyPacket(packet, in: store) }
             try self.finishOperations(after: packets.last, in: store)
         }
-        // Otherwise the connection was closed, and its actions are void.
+        // If the transaction failed, the connection was closed, and its actions are void.
         guard isWritten else { return }
         performSyncActions(later)
         proceed()
     }
 
+    /// Applies one packet.
     /// - Returns: the actions to perform after the transaction.
     private func applyPacket(_ packet: ReceivedPacket, in store: StoreTransaction) throws -> [SyncMachine.Action] {
         var actions: [SyncMachine.Action] = []
@@ -182,7 +183,7 @@ extension SyncEngine {
     }
 
     /// Performs the actions that belong to the transaction.
-    /// - Returns: the other actions.
+    /// - Returns: the remaining actions.
     private func performSyncActions(_ actions: [SyncMachine.Action], in store: StoreTransaction) throws -> [SyncMachine.Action] {
         var rest: [SyncMachine.Action] = []
         let since = store.cursor.timestamp
@@ -226,7 +227,7 @@ extension SyncEngine {
 
     // MARK: Requests
 
-    /// Sends a request whose answer is handled with the other packets.
+    /// Sends a request. Its answer arrives among the other packets.
     func sendRequest(_ method: String, id: String, data: JSONValue? = nil) {
         var body: JSONValue = ["request_id": .string(id), "method": .string(method)]
         if let data { body["data"] = data }

@@ -3,7 +3,7 @@ import Foundation
 import StrataModel
 
 extension SyncEngine {
-    /// Uploads the content of the parts of a change, so that it can be sent.
+    /// Uploads the content of a change's parts, before the change can be sent.
     func upload(_ id: UUID) async {
         guard let operation = core.queue[id], let transfers else { return requests.ended(id) }
         do {
@@ -13,7 +13,7 @@ extension SyncEngine {
         } catch let error as StrataError {
             uploadFailed(id, error: error)
         } catch {
-            // The engine stops, or the change was withdrawn.
+            // The engine was stopped, or the change was withdrawn.
             requests.ended(id)
         }
     }
@@ -29,7 +29,7 @@ extension SyncEngine {
             while let result = await group.nextResult() {
                 guard case .failure(let error) = result, failure == nil else { continue }
                 failure = error
-                // Without this part the other uploads are useless.
+                // Without this part, the change cannot be sent, so the other uploads are cancelled.
                 for part in parts { await transfers.cancel(.upload(part.id)) }
             }
             if let failure { throw failure }
@@ -39,14 +39,14 @@ extension SyncEngine {
     private func upload(_ part: PartRecord, of operation: QueuedOperation, by transfers: ContentTransfers) async throws {
         guard let file = part.file else { throw StrataError(.invalidMessage, "A part has no content.") }
         let name = operation.upload(of: part.id).name
-        // The app learns of the transfer's end before its consequences.
+        // Publish the end of the transfer before its consequences.
         defer { takeTransferEvents() }
         let content = try await transfers.upload(
             ContentUpload(part: part.id, name: name, file: file, mimeType: part.mimeType, size: part.size))
         _ = writeOrReconnect { try $0.uploaded(part.id, as: content, for: operation.id) }
     }
 
-    /// The change cannot be made. A message is not sent, and stays as failed.
+    /// Refuses a change whose upload failed. A message is not sent, and stays, marked as failed.
     private func uploadFailed(_ id: UUID, error: StrataError) {
         requests.ended(id)
         _ = writeOrReconnect { store in
@@ -58,7 +58,7 @@ extension SyncEngine {
         proceed()
     }
 
-    /// Ends the uploads of withdrawn changes, for example of a deleted message.
+    /// Cancels the uploads of withdrawn changes, for example of a deleted message.
     func stopNeedlessUploads() {
         guard let transfers else { return }
         for (part, operation) in content.uploads where core.queue[operation]?.isUnanswered != true {
@@ -66,7 +66,7 @@ extension SyncEngine {
         }
     }
 
-    /// Repeats uploads that are so old that the server may have removed the content.
+    /// Repeats uploads that are old enough for the server to have removed the content.
     func renewUploads() {
         let limit = Date.now.microseconds - Self.uploadLifetime
         let stale = core.queue.operations.values.filter { $0.hasUpload(before: limit) && !requests.unanswered.contains($0.id) }
@@ -75,10 +75,11 @@ extension SyncEngine {
 }
 
 extension QueuedOperation {
-    /// Whether content was uploaded before this time, and may be uploaded again.
+    /// Returns true if content was uploaded before this time, and may be uploaded again.
     func hasUpload(before limit: Int64) -> Bool {
         guard let uploads, isUnanswered, uploads.values.contains(where: { $0.finishedAt.map { $0 < limit } ?? false }) else { return false }
-        // A change that the server may have carried out must be repeated unchanged. For a message the same id is enough.
+        // A change that the server may have processed must be repeated unchanged. Exception: for a message, the same
+        // message id is sufficient.
         if case .sendMessage = change { return true }
         return state == .waiting
     }

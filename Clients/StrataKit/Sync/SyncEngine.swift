@@ -6,18 +6,17 @@ import NetKit
 import ProtocolClient
 import StrataModel
 
-/// Keeps the store of one signed-in user in step with the server: owns the store, and carries out what ``ConnectionMachine``, ``SyncMachine`` and
-/// ``OutgoingSchedule`` decide.
+/// An actor that keeps the store of one signed-in user synchronized with the server. It owns the store, and carries out
+/// the decisions of ``ConnectionMachine``, ``SyncMachine`` and ``OutgoingSchedule``.
 ///
-/// ``run()`` must be running for any network traffic. The engine makes all writes of the store, one after the other.
+/// Network traffic requires ``run()``. All writes to the store go through the engine, one at a time.
 actor SyncEngine {
     typealias Instant = ContinuousClock.Instant
 
-    /// What the engine works with.
     struct Dependencies: Sendable {
         var server: ProtocolClient
         var options: StrataClient.Options
-        /// Leads snapshots to their client while their session is the current one.
+        /// Connects snapshots with their client while their session is the current one.
         var link: SessionLink
         var logger: Logger
         /// Called with each batch of changes, in order.
@@ -25,7 +24,7 @@ actor SyncEngine {
         /// Called with each event, in order.
         var publish: @Sendable (ClientEvent) -> Void
         var publishTyping: @Sendable (TypingIndicator) -> Void
-        /// The server no longer accepts a session's token.
+        /// Called when the server no longer accepts a session token.
         var signInNeeded: @Sendable (_ token: String, SignInNeed) -> Void
     }
 
@@ -44,9 +43,10 @@ actor SyncEngine {
     var jobs = EngineJobs()
     private let timerChanged = Wakeup()
 
-    /// Microseconds after which content that is in no message is uploaded again; the server removes it after a day.
+    /// The age, in microseconds, after which content that is in no message is uploaded again: 20 h. The server removes
+    /// it after a day.
     static let uploadLifetime: Int64 = 20 * 3600 * 1_000_000
-    /// How often a part's content is uploaded before "no such content" from the server counts as a refusal.
+    /// The number of uploads of a part's content after which a missing content on the server counts as a refusal.
     static let uploadTries = 3
     static let automaticDownloads = 60
 
@@ -55,7 +55,6 @@ actor SyncEngine {
     nonisolated var contentFolder: URL? { access.contentFolder }
     var token: String? { connection.token }
     var socket: (number: Int, socket: ProtocolSocket)? { connection.socket }
-    /// Nil unless ``run()`` is running.
     var transfers: ContentTransfers? { content.running }
 
     init(database: any DatabaseWriter, me: UserID, token: String?, contentFolder: URL?, dependencies: Dependencies) throws {
@@ -65,7 +64,7 @@ actor SyncEngine {
         executor = QueueExecutor(label: "strata.store")
         let core = try StoreCore(
             database, me: me, policy: dependencies.options.syncPolicy, contentFolder: contentFolder, owner: access.owner)
-        // The last process may have ended while it was connected.
+        // The previous process may have ended while it was connected.
         _ = try core.write(at: Date.now.microseconds) { try $0.presenceEnded() }
         let needed = core.queue.files
         self.core = core
@@ -81,7 +80,7 @@ actor SyncEngine {
 
     // MARK: Running
 
-    /// Connects, if there is a session, and works until the task is cancelled; it can be called again then.
+    /// Connects, if there is a session token, and works until the task is cancelled. Can be called again afterwards.
     func run() async {
         let started = jobs.start()
         let transfers = makeTransfers()
@@ -129,8 +128,8 @@ actor SyncEngine {
 
     // MARK: The store
 
-    /// Runs one transaction of the store and publishes what it changed.
-    /// - Throws: ``StrataError``; nothing has changed then.
+    /// Runs one transaction of the store and publishes its changes.
+    /// - Throws: ``StrataError``, in which case nothing has changed.
     @discardableResult
     func write<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
         guard dependencies.link.isOpen else { throw StrataError(.notAuthenticated, "The session is not the current one any more.") }
@@ -156,7 +155,8 @@ actor SyncEngine {
         return value
     }
 
-    /// A write while synchronizing. If it fails, the connection ends; the next replay brings the lost packets again.
+    /// Runs a transaction of the synchronization. If it fails, the engine reconnects, and the next replay repeats the
+    /// lost packets.
     func writeOrReconnect(_ body: (StoreTransaction) throws -> Void) -> Bool {
         guard dependencies.link.isOpen else { return false }
         do {
@@ -174,7 +174,7 @@ actor SyncEngine {
         }
     }
 
-    /// Downloads the content of new parts, and removes that of parts that are gone.
+    /// Downloads the content of new parts, and removes the content of deleted parts.
     private func followContent(of changes: [ObjectChange]) {
         if !content.uploads.isEmpty { stopNeedlessUploads() }
         var hasNewParts = false
@@ -214,7 +214,7 @@ actor SyncEngine {
         }
     }
 
-    /// Reads one consistent state of the store; never waits for a write.
+    /// Reads one consistent state of the store. Never waits for a write.
     nonisolated func read<Value: Sendable>(_ body: @escaping @Sendable (StoreReader) throws -> Value) async throws -> Value {
         try await access.read(body)
     }
@@ -227,14 +227,14 @@ actor SyncEngine {
         }
     }
 
-    /// How many changes wait to be sent, or to be confirmed.
+    /// The number of changes that are unsent or unconfirmed.
     var pendingChangeCount: Int { core.queue.operations.values.count { $0.isUnanswered || $0.isAnswered } }
-    /// Whether the client is up to date with the server.
+    /// True if the client is up to date with the server.
     var isLive: Bool { machine.isLive }
 
-    // MARK: What is to be done next
+    // MARK: Next actions
 
-    /// Begins the next loads and sends, and sets the timer.
+    /// Starts the next loads and requests, and resets the timer.
     func proceed() {
         work()
         timerChanged.signal()
@@ -297,7 +297,7 @@ actor SyncEngine {
         requestID.hasPrefix("change-") ? UUID(text: requestID.dropFirst("change-".count).utf8) : nil
     }
 
-    /// An answer to an operation was received. It is applied in a separate transaction.
+    /// Handles the answer to an operation in a separate transaction.
     /// - Parameter token: the token of the REST request.
     func answered(_ id: UUID, with answer: ServerAnswer, to token: String? = nil) {
         var answer = answer
@@ -319,7 +319,7 @@ actor SyncEngine {
             if let conversation = store.queue[id]?.conversation { try store.finishOperations(in: [conversation], open: nil) }
             if operation.conversation == nil { try store.finishOperations(in: [], open: nil) }
         case .refused(let error):
-            // The conversation turned out to be another one, so the request is sent there.
+            // The conversation was merged into another one, so the request is repeated there.
             if operation.conversation == target { try store.operationRefused(id, error: error) }
         case .contentGone(let error):
             guard operation.conversation == target else { return }
@@ -327,7 +327,7 @@ actor SyncEngine {
             if mayRepeat { try store.forgetUploads(of: id) { _ in true } } else { try store.operationRefused(id, error: error) }
         case .retry(let error, let counts, let after):
             guard counts else {
-                // The connection may still be open. Without a pause the request would be repeated in a loop.
+                // The connection may still be open. Without a delay, the request would be repeated in a loop.
                 if let after { requests.rest(operation, for: after) }
                 return
             }
@@ -339,7 +339,7 @@ actor SyncEngine {
         }
     }
 
-    /// Ends operations that the last packet of their change did not end.
+    /// Ends the answered operations that the last packet of their change did not end.
     private func finishOperations() {
         let waiting = Set(core.queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation))
         guard !waiting.isEmpty else { return }

@@ -3,55 +3,54 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// Decides which requests bring the client up to date and keep it so: the rules of "First load" and "Coming back" in docs/protocol.md.
+/// A state machine that decides which requests bring the client up to date and keep it up to date. It implements the
+/// rules of "First load" and "Coming back" in docs/protocol.md.
 ///
-/// A value without a connection, a store or a clock. Its owner carries out the actions that each event returns, in order.
+/// A value without connection, store or clock. The owner carries out the actions that each event returns, in order.
 struct SyncMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// An action that the owner carries out.
     enum Action: Hashable, Sendable {
-        /// Send `Counter.read`, so that the socket goes live.
+        /// Send `Counter.read`, after which the socket is live.
         case askToGoLive
-        /// Send `Event.replay` from this time.
         case askForReplay(from: String)
-        /// Let the store begin a full load, and compare its content with the result.
+        /// Start a full load in the store, which compares its content with the result.
         case beginListing(epoch: String?, timestamp: String?)
-        /// Store this time as the one to replay from.
+        /// Store this time as the start of the next replay.
         case keepTime(String)
-        /// These changes were answered before a replay that has succeeded, so their effects have been received.
+        /// End these operations. They were answered before a replay that has succeeded, so their effects have been
+        /// received.
         case finish(Set<UUID>)
         case load(SyncLoad)
-        /// The list cannot be continued; start it again.
+        /// Restart the list, because it cannot be continued.
         case restartList(SyncLoad)
-        /// The server does not show the conversation to this user.
+        /// Remove the conversation, because the server does not show it to this user.
         case forget(ConversationID)
-        /// Older messages of the conversation cannot be fetched.
+        /// Stop fetching older messages of the conversation, because they cannot be fetched.
         case abandonHistory(ConversationID)
         case publish(SyncEvent)
-        /// Close the connection and reconnect.
         case reconnect
     }
 
     private enum Phase: Hashable {
         case offline
         case awaitingBaseline
-        /// `answered`: the pending changes that were answered when the replay was asked for.
+        /// A replay was requested. `answered`: the pending changes that were answered before the request.
         case awaitingReplay(from: String, answered: Set<UUID>)
-        /// A replay has failed; it is asked for again.
+        /// A replay failed, and is retried at a later time.
         case resting(until: Instant, from: String, answered: Set<UUID>)
         case live
     }
 
     private var phase = Phase.offline
     private(set) var loads = LoadPlan()
-    /// Whether the app was told that a synchronization has begun and has not finished.
+    /// True between the events ``SyncEvent/began`` and ``SyncEvent/finished``.
     private var isSynchronizing = false
     private var failedReplays = 0
 
-    /// Whether packets and answers are up to date, so that changes can be sent.
+    /// True if packets and answers are up to date, so that changes can be sent.
     var isLive: Bool { phase == .live }
-    /// When ``timerDue(at:)`` must be called; nil: no timer is needed.
+    /// The time at which ``timerDue(at:)`` must be called; nil: no timer is needed.
     var deadline: Instant? {
         if case .resting(let until, _, _) = phase { return until }
         return isLive ? loads.nextRetry : nil
@@ -59,11 +58,11 @@ struct SyncMachine: Sendable {
 
     // MARK: The connection
 
-    /// A socket is open.
+    /// Handles a new socket.
     /// - Parameters:
-    ///   - cursor: of the store.
+    ///   - cursor: the cursor of the store.
     ///   - answered: the pending changes that the server has answered.
-    ///   - history: the conversations of which older messages are to be fetched, most urgent first.
+    ///   - history: the conversations that need older messages, most urgent first.
     mutating func socketOpened(_ cursor: SyncCursor, answered: Set<UUID>, history: [ConversationID]) -> [Action] {
         loads = LoadPlan()
         loads.want(history: history)
@@ -80,7 +79,8 @@ struct SyncMachine: Sendable {
         return actions
     }
 
-    /// The socket is lost. Loads in progress are abandoned: their answers might be older than the packets of the next replay.
+    /// Handles the loss of the socket. Loads in progress are abandoned, because their answers could be older than the
+    /// packets of the next replay.
     mutating func lost() {
         phase = .offline
         loads = LoadPlan()
@@ -88,14 +88,13 @@ struct SyncMachine: Sendable {
 
     // MARK: Packets
 
-    /// Whether the time of the packets that come may be kept as the one to replay from. During a replay it may not: packets then have the times of old
-    /// changes, and the counts come at its end.
+    /// True if the time of incoming packets may be stored as the start of the next replay. False during a replay, whose
+    /// packets have the times of old changes, and whose counts follow at the end.
     var keepsTime: Bool { isLive }
 
-    /// Packets that change objects were received. They are applied again to the answers of loads in progress.
+    /// Records packets that change objects. They are reapplied to the answers of loads in progress.
     mutating func remember(_ packets: [JSONValue]) { loads.remember(packets) }
 
-    /// The answer to ``Action/askToGoLive``.
     mutating func baselineAnswered(isSuccess: Bool, timestamp: String?, cursor: SyncCursor, at now: Instant) -> [Action] {
         guard phase == .awaitingBaseline else { return [] }
         guard isSuccess else { return [.reconnect] }
@@ -103,16 +102,16 @@ struct SyncMachine: Sendable {
         return [.beginListing(epoch: nil, timestamp: timestamp)]
     }
 
-    /// The answer to ``Action/askForReplay(from:)``.
+    /// Handles the answer to ``Action/askForReplay(from:)``.
     /// - Parameters:
-    ///   - random: from 0 up to 1, for the pause before a replay is asked for again.
+    ///   - random: a random number in 0..<1, for the delay before a retry.
     mutating func replayAnswered(
         isSuccess: Bool, isComplete: Bool, epoch: String?, timestamp: String?, cursor: SyncCursor, at now: Instant, random: Double
     ) -> [Action] {
         guard case .awaitingReplay(let from, let answered) = phase else { return [] }
         guard isSuccess else {
             failedReplays += 1
-            // The server closes a socket whose client does not ask again within 30 seconds.
+            // The server closes a socket if its client does not retry within 30 s.
             let pause = min(Duration.seconds(20), .seconds(1) * (1 << min(failedReplays, 4))) * (0.5 + random / 2)
             phase = .resting(until: now + pause, from: from, answered: answered)
             return []
@@ -135,9 +134,9 @@ struct SyncMachine: Sendable {
 
     // MARK: Loads
 
-    /// The store was changed.
-    /// - Parameter cursor: as it is now.
-    /// - Returns: the loads to begin, among others.
+    /// Handles a change of the store.
+    /// - Parameter cursor: the cursor after the change.
+    /// - Returns: the loads to start, among other actions.
     mutating func stored(_ findings: SyncFindings, cursor: SyncCursor, at now: Instant) -> [Action] {
         if findings.epochHasChanged, isLive {
             loads = LoadPlan()
@@ -162,10 +161,9 @@ struct SyncMachine: Sendable {
         return actions
     }
 
-    /// The packets received since a load began, in order; nil if its answer is no longer of use.
+    /// Returns the packets received since a load began, in order; nil if its answer is no longer needed.
     func packets(since load: SyncLoad) -> [JSONValue]? { loads.packets(since: load) }
 
-    /// The store has the answer of a load.
     mutating func loaded(_ load: SyncLoad) { loads.loadEnded(load) }
 
     private func isNotFound(_ failure: RequestFailure) -> Bool {
@@ -185,17 +183,17 @@ struct SyncMachine: Sendable {
             loads.loadEnded(load)
             switch load {
             case .conversations(let next), .identities(let next), .announcements(let next), .blocks(let next):
-                // The object before the page is gone. If even the first page fails, the list is requested again later.
+                // The object before the page was deleted. If even the first page fails, the list is retried later.
                 if next == nil { loads.loadFailed(load, after: nil, at: now, random: random) }
                 return next == nil ? [] : [.restartList(load)]
             case .conversation(let id):
-                // The conversation may have appeared since.
+                // The conversation may have been created during the load.
                 let hasCome = packets.contains { packet in
                     packet["body"]["operation"].string == "create" && ConversationID(parsing: packet["body"]["object"]["id"].string ?? "") == id
                 }
                 return hasCome ? [] : [.forget(id)]
             case .history(let id):
-                // The message before the page may be gone; the next attempt begins at another one.
+                // The message before the page may have been deleted; the retry starts at another one.
                 if isNotFound(failure) {
                     loads.loadFailed(load, after: nil, at: now, random: random)
                     return []
@@ -206,7 +204,6 @@ struct SyncMachine: Sendable {
     }
 }
 
-/// Events of the synchronization for the app.
 enum SyncEvent: Hashable, Sendable {
     case began
     case finished

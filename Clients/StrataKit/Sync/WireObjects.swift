@@ -3,21 +3,20 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// Reads objects as the server writes them. If something is missing or of another kind than expected, the object is nil: a newer server may
-/// send more, and a broken one anything.
+/// Parses the server's objects. If a required member is missing or has an unexpected type, the result is nil. A newer
+/// server may send more members, and a faulty one may send anything.
 enum WireObjects {
-    /// A conversation as a list, an answer or a `create` shows it.
+    /// A conversation from a list, an answer or a `create`.
     struct ShownConversation {
         var record: ConversationRecord
-        /// The change that the object contains.
+        /// The position of the last change that the object contains.
         var position: Int64
         var epoch: String?
         var lastMessage: ShownMessage?
-        /// The participants, as far as they are shown.
         var identities: [IdentityRecord]
     }
 
-    /// A message with what it shows of its sender.
+    /// A message, with the data of its sender contained in the object.
     struct ShownMessage {
         var record: MessageRecord
         var sender: IdentityRecord?
@@ -83,7 +82,7 @@ enum WireObjects {
 
     static func partID(_ id: String) -> UUID? { id.split(separator: "/").last.flatMap { UUID(text: $0.utf8) } }
 
-    /// Name and picture of a user; nil if the sender is not a user.
+    /// Returns the name and picture of a user; nil if the sender is not a user.
     static func basicIdentity(_ json: JSONValue) -> IdentityRecord? {
         guard let user = UserID(parsing: json["id"].string ?? "") else { return nil }
         var identity = IdentityRecord(userID: user)
@@ -123,35 +122,38 @@ enum WireObjects {
         }
     }
 
-    /// A position in a log; nil if the number is negative or above every log, so that arithmetic on the result cannot overflow.
+    /// Returns a position in a log. nil if the number is negative or above every log, so that arithmetic on the result
+    /// cannot overflow.
     static func position(_ json: JSONValue) -> Int64? { json.integer.flatMap { position($0) } }
 
-    /// A position in a log; see ``position(_:)-(JSONValue)``.
+    /// Returns a position in a log; see ``position(_:)-(JSONValue)``.
     static func position(_ number: Int64) -> Int64? { 0..<MessageRecord.unsent / Position.wireStep ~= number ? number : nil }
 
-    /// The position of a message: `Position.wireStep` times that of its change. Nil as for ``position(_:)-(JSONValue)``.
+    /// Returns the position of a message, which is `Position.wireStep` times the position of its change. nil as for
+    /// ``position(_:)-(JSONValue)``.
     static func messagePosition(_ json: JSONValue) -> Int64? { json.integer.flatMap { 0..<MessageRecord.unsent ~= $0 ? $0 : nil } }
 
     static func count(_ json: JSONValue) -> Int? { json.integer.flatMap { count($0) } }
 
     static func count(_ number: Int64) -> Int? { 0...Int64(Int32.max) ~= number ? Int(exactly: number) : nil }
 
-    /// Bytes of a part; nil if the number is negative, or too large for JSON to hold it exactly.
+    /// Returns the size of a part in bytes; nil if the number is negative, or too large to be exact in JSON.
     static func size(_ json: JSONValue) -> Int? { json.integer.flatMap { 0...1 << 53 ~= $0 ? Int(exactly: $0) : nil } }
 
-    /// Microseconds since 1970.
+    /// Returns a time in microseconds since 1970.
     static func time(_ json: JSONValue) -> Int64? { json.string.flatMap { ISO8601.parse($0)?.microseconds } }
 
-    /// The texts of a tree by key path. Keys are taken as they are, also such as this library would not set.
-    /// - Parameter path: of the tree. Texts at a path that is not ``isStorable(_:)`` are left out.
+    /// Returns the texts of a tree by their full key paths. Keys are not validated, because the server may contain keys
+    /// that this library would not set.
+    /// - Parameter path: the path of the tree. Texts at a path that is not ``isStorable(_:)`` are omitted.
     static func texts(_ json: JSONValue, at path: String = "") -> [String: String] {
         var found: [String: String] = [:]
         collect(json, at: path, into: &found)
         return found
     }
 
-    /// A Boolean value that indicates whether a key path is within the limits of the server. Trees are walked recursively, so a deeper path could
-    /// overflow the stack.
+    /// Returns true if a key path is within the server's limits. Trees are traversed recursively, so a deeper path
+    /// could overflow the stack.
     static func isStorable(_ path: String) -> Bool {
         path.utf8.count <= Limits.metadataPathBytes && path.utf8.count { $0 == UInt8(ascii: ".") } < Limits.metadataDepth
     }

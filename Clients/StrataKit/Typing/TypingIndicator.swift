@@ -2,26 +2,26 @@
 import ProtocolClient
 public import StrataModel
 
-/// Whether a participant is typing a message. The raw values are the words on the wire.
+/// The typing state of a participant. The raw values are the words on the wire.
 public enum TypingAction: String, Hashable, Sendable, CaseIterable {
-    /// The participant types.
+    /// The participant is typing.
     case begin = "started"
-    /// The participant has stopped for a moment.
+    /// The participant has paused.
     case pause = "paused"
     /// The participant has stopped typing.
     case finish = "finished"
 }
 
-/// The typing of another participant in a conversation at this moment. It is never stored, and never delivered later.
+/// A participant's current typing in a conversation. It is never stored, and never delivered later.
 public struct TypingIndicator: Hashable, Sendable {
-    /// The conversation in which the participant types.
+    /// The conversation in which the participant is typing.
     public var conversationID: ConversationID
-    /// The participant who types.
+    /// The participant who is typing.
     public var sender: Identity
-    /// The state of the typing. A simple app shows ``TypingAction/begin`` as typing and everything else as not typing.
+    /// The typing state. A simple app shows ``TypingAction/begin`` as typing and everything else as not typing.
     public var action: TypingAction
 
-    /// An indicator of the typing of `sender` in a conversation.
+    /// Creates an indicator.
     public init(conversationID: ConversationID, sender: Identity, action: TypingAction) {
         self.conversationID = conversationID
         self.sender = sender
@@ -30,7 +30,6 @@ public struct TypingIndicator: Hashable, Sendable {
 }
 
 extension TypingIndicator {
-    /// The packet that reports this user's typing to the server.
     static func packet(_ action: TypingAction, in conversation: ConversationID) -> JSONValue {
         [
             "type": "signal",
@@ -38,8 +37,9 @@ extension TypingIndicator {
         ]
     }
 
-    /// Reads a packet of the type `signal`. The identity has what the packet says of it: the user id, the display name and the picture.
-    /// - Returns: nil if the packet is no typing indicator, or has an action or ids that this version does not know.
+    /// Parses a packet of the type `signal`. The identity contains only the members of the packet: the user id, the
+    /// display name and the picture.
+    /// - Returns: nil if the packet is not a typing indicator, or has an unknown action or unknown ids.
     init?(packet: JSONValue) {
         let body = packet["body"]
         let sender = body["data"]["sender"]
@@ -55,15 +55,16 @@ extension TypingIndicator {
     }
 }
 
-/// The periods of typing indicators. They must be those of the server; the defaults are the server's defaults.
+/// The timeouts of typing indicators. They must match those of the server; the defaults are the server's defaults.
 struct TypingPeriods: Hashable, Sendable {
-    /// The time from the last call until typing pauses.
+    /// The time from the last call until `pause`.
     var pause = Duration.seconds(10)
-    /// The time from a pause until typing ends.
+    /// The time from `pause` until `finish`.
     var finish = Duration.seconds(10)
-    /// The shortest time between two equal signals.
+    /// The minimum time between two equal signals.
     var repetition = Duration.seconds(2.5)
 
-    /// The silence after which a typist is forgotten. A signal of a typist who is still there would have arrived before.
+    /// The time without a signal after which a typist expires. A typist who is still typing would have sent a signal
+    /// before.
     var silence: Duration { pause + finish + repetition + .seconds(2.5) }
 }

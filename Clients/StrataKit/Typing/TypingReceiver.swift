@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Keeps which participants type in which conversations, from their signals, and decides what is published to the app.
+/// The typing participants of all conversations. It processes their signals and decides what is published to the app.
 ///
-/// Every `begin` and `pause` that comes is published, repetitions too, so that an app that begins to listen late soon sees who types.
-/// A `finish` is published once: when the server sends it, or when something else ends the typing.
+/// Every `begin` and `pause` is published, including repetitions, so that an app that subscribes late soon knows who is
+/// typing. A `finish` is published once: when the server sends it, or when another event ends the typing.
 struct TypingReceiver: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -15,12 +15,11 @@ struct TypingReceiver: Sendable {
 
     private struct Typist {
         var sender: Identity
-        /// When the participant is forgotten.
         var deadline: Instant
     }
 
     private let periods: TypingPeriods
-    /// The signed-in user, whose own signals from other devices are not published.
+    /// The signed-in user. Signals from the user's other devices are not published.
     private let user: UserID?
     private var typists: [Key: Typist] = [:]
 
@@ -29,12 +28,12 @@ struct TypingReceiver: Sendable {
         self.periods = periods
     }
 
-    /// When ``timerDue(at:)`` must be called next; nil while no participant types.
+    /// The time of the next call to ``timerDue(at:)``; nil while no participant is typing.
     var deadline: Instant? { typists.values.lazy.map(\.deadline).min() }
 
-    /// A signal has come.
-    /// - Parameter isKnown: whether the conversation is on this device; a signal about another one is dropped.
-    /// - Returns: what to publish; nil: nothing.
+    /// Handles a signal.
+    /// - Parameter isKnown: true if the conversation is on this device; signals of unknown conversations are dropped.
+    /// - Returns: the indicator to publish; nil if there is none.
     mutating func indicatorReceived(_ indicator: TypingIndicator, isKnown: Bool, at now: Instant) -> TypingIndicator? {
         guard isKnown, let userID = indicator.sender.userID, userID != user else { return nil }
         let key = Key(conversationID: indicator.conversationID, userID: userID)
@@ -43,7 +42,7 @@ struct TypingReceiver: Sendable {
         return indicator
     }
 
-    /// A message has come, which ends its sender's typing.
+    /// Handles a message, which ends its sender's typing.
     mutating func messageArrived(from userID: UserID, in conversationID: ConversationID) -> TypingIndicator? {
         finishTyping(of: userID, in: conversationID)
     }
@@ -52,15 +51,15 @@ struct TypingReceiver: Sendable {
         finishTyping(of: userID, in: conversationID)
     }
 
-    /// The conversation was deleted, or this user is no longer in it.
+    /// Handles a conversation that was deleted, or that this user has left.
     mutating func conversationGone(_ conversationID: ConversationID) -> [TypingIndicator] {
         finishAll { key, _ in key.conversationID == conversationID }
     }
 
-    /// The connection was lost: whether participants still type is not known.
+    /// Handles the loss of the connection. Ends all typing, because its state is unknown.
     mutating func connectionLost() -> [TypingIndicator] { finishAll { _, _ in true } }
 
-    /// Forgets all participants who were silent for ``TypingPeriods/silence``.
+    /// Ends the typing of all participants without a signal for ``TypingPeriods/silence``.
     mutating func timerDue(at now: Instant) -> [TypingIndicator] { finishAll { _, typist in typist.deadline <= now } }
 
     private mutating func finishTyping(of userID: UserID, in conversationID: ConversationID) -> TypingIndicator? {

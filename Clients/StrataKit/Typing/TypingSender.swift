@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Decides which typing signals this device sends. The app calls it at every keystroke.
+/// Decides which typing signals this device sends. The app calls it for every keystroke.
 ///
-/// A conversation moves from idle to `begin`; after a time without calls to `pause`, and after another to `finish`, which is idle again.
-/// Without a connection only this state changes: no signal is sent later.
+/// A conversation moves from idle to `begin`. After a time without calls it moves to `pause`, and after a further time
+/// to `finish`, which is idle again. Without a connection only this state changes: no signal is sent later.
 struct TypingSender: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -13,11 +13,10 @@ struct TypingSender: Sendable {
         let conversationID: ConversationID
     }
 
-    /// A conversation that is not idle.
     private struct Typing {
         /// `begin` or `pause`.
         var action: TypingAction
-        /// When the next action follows by itself.
+        /// The time of the next automatic action.
         var deadline: Instant
         /// The last signal on this connection, and its time.
         var told: (action: TypingAction, at: Instant)?
@@ -32,12 +31,12 @@ struct TypingSender: Sendable {
         self.isConnected = isConnected
     }
 
-    /// When ``timerDue(at:)`` must be called next; nil while every conversation is idle.
+    /// The time of the next call to ``timerDue(at:)``; nil while every conversation is idle.
     var deadline: Instant? { typing.values.lazy.map(\.deadline).min() }
 
-    /// The app reports what the user does.
+    /// Handles a call of the app.
     ///
-    /// The last signal is repeated only after ``TypingPeriods/repetition``; any other signal is sent at once.
+    /// The last signal is repeated only after ``TypingPeriods/repetition``; any other signal is sent immediately.
     mutating func called(_ action: TypingAction, in conversationID: ConversationID, at now: Instant) -> Signal? {
         if action == .finish {
             guard typing.removeValue(forKey: conversationID) != nil, isConnected else { return nil }
@@ -50,19 +49,19 @@ struct TypingSender: Sendable {
         return tell(conversationID, at: now)
     }
 
-    /// The user has sent a message, which ends the typing for the server and for all receivers.
+    /// Handles a sent message, which ends the typing on the server and for all receivers.
     mutating func messageSent(in conversationID: ConversationID) { typing[conversationID] = nil }
 
-    /// The conversation was deleted, or the user is no longer in it.
+    /// Handles a conversation that was deleted, or that the user has left.
     mutating func conversationGone(_ conversationID: ConversationID) { typing[conversationID] = nil }
 
-    /// The connection was lost. Conversations still move on to pause and to finish, and no signal is sent.
+    /// Handles the loss of the connection. Conversations still move to `pause` and `finish`, but no signal is sent.
     mutating func connectionLost() {
         isConnected = false
         for conversationID in typing.keys { typing[conversationID]?.told = nil }
     }
 
-    /// There is a connection. Signals are sent only for conversations in which the user types at this moment.
+    /// Handles a new connection. Signals are sent only for conversations in which the user is currently typing.
     mutating func connectionRestored(at now: Instant) -> [Signal] {
         isConnected = true
         for conversationID in typing.keys { advance(conversationID, at: now) }
@@ -70,7 +69,7 @@ struct TypingSender: Sendable {
         return current.compactMap { tell($0, at: now) }
     }
 
-    /// The user has signed out, or the app has disconnected. Every conversation is idle, and nothing is sent.
+    /// Resets all conversations to idle without a signal, after a sign-out or a disconnect.
     mutating func stop() {
         isConnected = false
         typing = [:]

@@ -2,11 +2,12 @@
 import NetKit
 import StrataModel
 
-/// Runs a ``TypingSender`` and a ``TypingReceiver``: keeps their time, sends the signals of the one and publishes the indicators of the other.
+/// Runs a ``TypingSender`` and a ``TypingReceiver``: manages their timers, sends the signals of the former and
+/// publishes the indicators of the latter.
 ///
-/// ``run()`` must be running for signals to be sent and for times to pass. It can be cancelled, and started again.
+/// Signals and timers require ``run()``. It can be cancelled and started again.
 actor TypingService {
-    /// Sends one signal. A lost signal is not sent again.
+    /// Sends one signal. Lost signals are not repeated.
     typealias Send = @Sendable (TypingAction, ConversationID) async -> Void
 
     private let clock: any MonotonicClock
@@ -14,13 +15,13 @@ actor TypingService {
     private let publish: @Sendable (TypingIndicator) -> Void
     private var sender: TypingSender
     private var receiver: TypingReceiver
-    /// At most one for each conversation: a newer one takes the place of one that waits.
+    /// The unsent signals, at most one per conversation: a newer signal replaces an older one.
     private var waiting: [TypingSender.Signal] = []
     private let timerChanged = Wakeup()
     private let signalWaits = Wakeup()
 
     /// - Parameters:
-    ///   - user: whose own signals are not published.
+    ///   - user: the signed-in user, whose own signals are not published.
     ///   - publish: called in the order of events; must not block.
     init(
         user: UserID?, periods: TypingPeriods = TypingPeriods(), clock: any MonotonicClock = ContinuousClock(), send: @escaping Send,
@@ -33,7 +34,7 @@ actor TypingService {
         receiver = TypingReceiver(user: user, periods: periods)
     }
 
-    /// Works until the task is cancelled. Only one task may run it.
+    /// Runs until the task is cancelled. Only one task may run it.
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.sendSignals() }
@@ -41,33 +42,34 @@ actor TypingService {
         }
     }
 
-    // MARK: What the app does
+    // MARK: Calls of the app
 
-    /// The app reports what the user does; see ``TypingSender/called(_:in:at:)``.
+    /// Handles a call of the app; see ``TypingSender/called(_:in:at:)``.
     func sendTypingIndicator(_ action: TypingAction, in conversationID: ConversationID) {
         enqueueSignal(sender.called(action, in: conversationID, at: clock.now))
     }
 
-    /// The user sends a message. A signal of the conversation that still waits would come after it, and is dropped.
+    /// Handles a message that the user sends. Unsent signals of the conversation are dropped, because they would arrive
+    /// after the message.
     func messageSent(in conversationID: ConversationID) {
         sender.messageSent(in: conversationID)
         waiting.removeAll { $0.conversationID == conversationID }
     }
 
-    // MARK: What the server says
+    // MARK: Packets from the server
 
-    /// A signal has come. Give it the identity that the store has of the sender.
-    /// - Parameter isKnown: whether the conversation is on this device.
+    /// Handles a signal. Its sender should be the identity from the store.
+    /// - Parameter isKnown: true if the conversation is on this device.
     func indicatorReceived(_ indicator: TypingIndicator, isKnown: Bool) {
         tell(receiver.indicatorReceived(indicator, isKnown: isKnown, at: clock.now))
     }
 
     func messageArrived(from userID: UserID, in conversationID: ConversationID) { tell(receiver.messageArrived(from: userID, in: conversationID)) }
 
-    /// Another user is no longer a participant.
+    /// Handles a user who is no longer a participant.
     func participantLeft(_ userID: UserID, from conversationID: ConversationID) { tell(receiver.participantLeft(userID, from: conversationID)) }
 
-    /// The conversation was deleted, or this user is no longer in it.
+    /// Handles a conversation that was deleted, or that this user has left.
     func conversationGone(_ conversationID: ConversationID) {
         sender.conversationGone(conversationID)
         waiting.removeAll { $0.conversationID == conversationID }
@@ -80,14 +82,14 @@ actor TypingService {
         for signal in sender.connectionRestored(at: clock.now) { enqueueSignal(signal) }
     }
 
-    /// The connection was lost. Participants who type are shown as typing again when a signal of theirs comes.
+    /// Handles the loss of the connection. Participants appear as typing again after their next signal.
     func connectionLost() {
         sender.connectionLost()
         waiting = []
         for indicator in receiver.connectionLost() { tell(indicator) }
     }
 
-    /// The app has disconnected, or the user has signed out.
+    /// Resets all typing after a disconnect or a sign-out.
     func stop() {
         sender.stop()
         waiting = []

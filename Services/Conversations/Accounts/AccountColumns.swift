@@ -3,9 +3,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-// The columns of statements about apps, identities and sessions.
-
-/// Of ``ReadIdentities`` and ``EnsureIdentities``.
+/// The result columns of ``ReadIdentities`` and ``EnsureIdentities``.
 struct IdentitiesColumns: ColumnSet {
     let identity: IdentityColumns
     let isDoomed: Column<Bool>
@@ -16,7 +14,7 @@ struct IdentitiesColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadAppKey``.
+/// The result columns of ``ReadAppKey``.
 struct AppKeyColumns: ColumnSet {
     let provider: Column<UUID>
     let isSuspended: Column<Bool>
@@ -29,12 +27,12 @@ struct AppKeyColumns: ColumnSet {
     }
 }
 
-/// Of ``FindServerToken``.
+/// The result columns of ``FindServerToken``.
 struct ServerTokenColumns: ColumnSet {
     let isSuspended: Column<Bool>
-    /// Null: there is no token with this digest.
+    /// The id of the token. Null: no token has this digest.
     let token: Column<UUID>
-    /// Null as ``token``.
+    /// True if the token belongs to the app. Null if ``token`` is.
     let isOwn: Column<Bool>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -44,7 +42,7 @@ struct ServerTokenColumns: ColumnSet {
     }
 }
 
-/// Of ``FindUser``.
+/// The result columns of ``FindUser``.
 struct UserFindColumns: ColumnSet {
     let identity: IdentityColumns
     let isSuspended: Column<Bool>
@@ -55,7 +53,7 @@ struct UserFindColumns: ColumnSet {
     }
 }
 
-/// Of ``OpenSession``.
+/// The result columns of ``OpenSession``.
 struct SignInColumns: ColumnSet {
     let outcome: Column<String>
     let told: ToldUsersColumns
@@ -68,7 +66,7 @@ struct SignInColumns: ColumnSet {
     }
 }
 
-/// Of ``FindSession``.
+/// The result columns of ``FindSession``.
 struct SessionFindColumns: ColumnSet {
     let isDue: Column<Bool>
     let isSuspended: Column<Bool>
@@ -95,7 +93,7 @@ struct SessionFindColumns: ColumnSet {
     }
 }
 
-/// Of ``CheckSessions``.
+/// The result columns of ``CheckSessions``.
 struct SessionsCheckColumns: ColumnSet {
     let digest: Column<[UInt8]>
     let isDue: Column<Bool>
@@ -106,7 +104,7 @@ struct SessionsCheckColumns: ColumnSet {
     }
 }
 
-/// Of ``EndSession``.
+/// The result columns of ``EndSession``.
 struct SessionEndColumns: ColumnSet {
     let app: Column<UUID>
     let user: Column<String>
@@ -117,7 +115,7 @@ struct SessionEndColumns: ColumnSet {
     }
 }
 
-/// Of ``ListFollowed``.
+/// The result columns of ``ListFollowed``.
 struct FollowedListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -130,7 +128,7 @@ struct FollowedListColumns: ColumnSet {
     }
 }
 
-/// Of statements that return users.
+/// The result columns of statements that return users.
 struct UserColumns: ColumnSet {
     let user: Column<String>
 
@@ -139,10 +137,10 @@ struct UserColumns: ColumnSet {
     }
 }
 
-/// Of ``Follow``.
+/// The result columns of ``Follow``.
 struct FollowColumns: ColumnSet {
     let followed: Column<String>
-    /// Of the first row the outcome alone is set, of the others the rest.
+    /// The outcome in the first row, and the new log entry in the others.
     let entry: UserEntryColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {

@@ -12,7 +12,7 @@ struct AccountHandler: CallHandler {
     private let directory: IdentityDirectory
     private let serverTokens: ServerTokens
 
-    /// The most digests or users in one call; more is a caller's mistake.
+    /// The maximum number of digests or users in one call. A larger call is the caller's mistake.
     private static let batchLimit = ConversationsAPI.maximumAccounts
 
     init(signIn: SignIn, sessions: Sessions, directory: IdentityDirectory, serverTokens: ServerTokens) {
@@ -22,7 +22,6 @@ struct AccountHandler: CallHandler {
         self.serverTokens = serverTokens
     }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.signIn) { try await self.signIn($0, in: $1) }
         router.register(ConversationsAPI.findSession) { try await self.findSession($0, in: $1) }

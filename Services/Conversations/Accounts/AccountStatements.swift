@@ -3,7 +3,8 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// Those of the users who exist, each looked up by itself, and whether it is about to be removed since nothing refers to it.
+/// Reads the users that exist, with one index lookup each, and whether each is about to be removed because nothing
+/// refers to it.
 struct ReadIdentities: PostgresQuery {
     let app: AppID
     let users: [String]
@@ -21,7 +22,7 @@ struct ReadIdentities: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
 }
 
-/// All of the users; who did not exist is created.
+/// Reads all of the users, and creates those that do not exist.
 struct EnsureIdentities: PostgresQuery {
     let app: AppID
     let users: [String]
@@ -35,7 +36,7 @@ struct EnsureIdentities: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
 }
 
-/// The app, and the key if it is the app's.
+/// Reads the app, and the key if it belongs to the app.
 struct ReadAppKey: PostgresQuery {
     let app: AppID
     let key: UUID
@@ -53,7 +54,7 @@ struct ReadAppKey: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(key)] }
 }
 
-/// The app, and the server token with this digest, which may be another app's.
+/// Reads the app and the server token with this digest, which may belong to another app.
 struct FindServerToken: PostgresQuery {
     let app: AppID
     let digest: [UInt8]
@@ -71,7 +72,7 @@ struct FindServerToken: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .bytes(digest)] }
 }
 
-/// The user, if the app has heard of them.
+/// Reads a user. No row: the app has no such identity.
 struct FindUser: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -88,15 +89,15 @@ struct FindUser: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 }
 
-/// Uses up a nonce and opens a session.
+/// Marks a nonce as used and opens a session.
 struct OpenSession: PostgresQuery {
     let app: AppID
     let user: UserID
     let nonceDigest: [UInt8]
     let nonceExpiresAt: Postgres.Timestamp
-    /// The new session's.
+    /// The SHA-256 of the new session's token.
     let digest: [UInt8]
-    /// In seconds.
+    /// The lifetime of the unused session in seconds, if the app does not define one.
     let lifetime: Int64
     let claims: String
 
@@ -117,12 +118,13 @@ struct OpenSession: PostgresQuery {
     }
 }
 
-/// What sessions of all apps have in common: for how long one lives that is not used, and when it is due to be renewed.
+/// SQL expressions for the lifetime of an unused session and for the time of its renewal.
 private enum SessionLifetime {
-    /// In SQL, seconds; the app in the row `a`, the lifetime of apps that do not say it in the parameter.
+    /// Returns the lifetime in seconds: that of the app in the row `a`, or the parameter if the app defines none.
     static func seconds(_ parameter: String) -> String { "coalesce(a.session_ttl, \(parameter)::int8)" }
 
-    /// In SQL: a day after the last renewal, or when half of the time is over if that comes first; and if it would live for longer than it may now.
+    /// Returns a condition that is true if the session is to be renewed: a day after the last renewal, or after half of
+    /// its lifetime if that is earlier. It is also true if the session ends later than its lifetime now allows.
     static func isDue(_ parameter: String) -> String {
         let seconds = seconds(parameter)
         return """
@@ -132,10 +134,10 @@ private enum SessionLifetime {
     }
 }
 
-/// A session that has not ended, of an app that is not suspended.
+/// Finds a session that has not ended, of an app that is not suspended.
 struct FindSession: PostgresQuery {
     let digest: [UInt8]
-    /// Of a session that is not used, in seconds, where the app does not say it.
+    /// The lifetime of an unused session in seconds, if the app does not define one.
     let lifetime: Int64
 
     typealias Columns = SessionFindColumns
@@ -155,10 +157,10 @@ struct FindSession: PostgresQuery {
     var parameters: [Value] { [.bytes(digest), .int8(lifetime)] }
 }
 
-/// The valid ones of these sessions.
+/// Finds the digests that belong to valid sessions.
 struct CheckSessions: PostgresQuery {
     let digests: [[UInt8]]
-    /// As in ``FindSession``.
+    /// The lifetime of an unused session in seconds, if the app does not define one.
     let lifetime: Int64
 
     typealias Columns = SessionsCheckColumns
@@ -176,10 +178,10 @@ struct CheckSessions: PostgresQuery {
     var parameters: [Value] { [.bytesArray(digests), .int8(lifetime)] }
 }
 
-/// Prolongs sessions that are used. Those that another call is prolonging are left to it.
+/// Prolongs sessions that are in use. It skips sessions that another call is prolonging.
 struct RenewSessions: PostgresQuery {
     let digests: [[UInt8]]
-    /// As in ``FindSession``.
+    /// The lifetime of an unused session in seconds, if the app does not define one.
     let lifetime: Int64
 
     typealias Columns = NoColumns
@@ -208,9 +210,9 @@ struct EndSession: PostgresQuery {
     var parameters: [Value] { [.bytes(digest)] }
 }
 
-/// Removes nonces and sessions that have expired.
+/// Deletes expired nonces and sessions.
 struct SweepAccounts: PostgresQuery {
-    /// The most rows of each kind.
+    /// The maximum number of deleted rows of each kind.
     let limit: Int64
 
     typealias Columns = SweepColumns
@@ -221,9 +223,8 @@ struct SweepAccounts: PostgresQuery {
     var parameters: [Value] { [.int8(limit)] }
 }
 
-/// Removes identities to which nothing refers.
+/// Deletes identities to which nothing refers.
 struct SweepIdentities: PostgresQuery {
-    /// The most rows.
     let limit: Int64
 
     typealias Columns = SweepColumns

@@ -8,14 +8,15 @@ import StrataModel
 import Synchronization
 
 struct AppKey: Sendable {
-    /// The issuer the app's tokens must name.
+    /// The issuer that the app's tokens must name.
     let provider: UUID
     let publicKey: _RSA.Signing.PublicKey
 }
 
-/// The keys that identity tokens are verified with, remembered for a few seconds: a key that is withdrawn stops working that much later.
+/// A cache of the public keys that verify identity tokens. A withdrawn key stops working a few seconds later, when its
+/// entry expires.
 ///
-/// Only what exists is remembered, so that made-up ids cannot push real keys out, and a key works from the moment it is there.
+/// Only existing keys are cached. So requests with made-up ids cannot evict real keys, and a new key works immediately.
 final class AppKeys: Sendable {
     private let database: Database
     private let lifetime: Duration
@@ -32,9 +33,9 @@ final class AppKeys: Sendable {
         cache = Mutex(ExpiringCache(capacity: capacity))
     }
 
-    /// The key `id` of `app`.
-    /// - Returns: nil if the app has no such key, or it cannot be used.
-    /// - Throws: ``StrataModel/Failure`` `invalid_app_id`, `app_suspended`, or what the database failed with.
+    /// Returns the key `id` of `app`.
+    /// - Returns: nil if the app has no such key, or the key is unusable.
+    /// - Throws: ``StrataModel/Failure`` `invalid_app_id`, `app_suspended`, or the failure of the database.
     func key(_ id: UUID, of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> AppKey? {
         let slot = Key(app: app, key: id)
         if let known = cache.withLock({ $0.value(for: slot, at: .now) }) { return known }
@@ -61,7 +62,7 @@ extension Failure {
     static let invalidApp = Failure(.invalidAppID, "There is no such app.")
     static let appSuspended = Failure(.appSuspended, "This app is suspended.")
     static let userSuspended = Failure(.userSuspended, "This user is suspended.")
-    /// One answer for whatever is wrong with a token: it must not help those who try.
+    /// One answer for every defect of a token, so that it does not help an attacker.
     static let invalidToken = Failure.invalid("identity_token", reason: "is not valid")
     static let sessionEnded = Failure(.authenticationRequired, "This session has ended, please sign in again.")
 }

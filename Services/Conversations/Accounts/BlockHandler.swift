@@ -7,14 +7,14 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about blocks between users. What a block does, it does where messages and conversations are written.
+/// Answers the calls about blocks between users. The effects of a block are implemented where messages and
+/// conversations are written.
 struct BlockHandler: CallHandler {
     private let support: CallSupport
     private var database: Database { support.database }
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(BlocksAPI.change) { try await self.change($0, in: $1) }
         router.register(BlocksAPI.list) { try await self.list($0, in: $1) }
@@ -88,13 +88,13 @@ struct BlockHandler: CallHandler {
     }
 }
 
-/// Changes whom a user has blocked.
+/// Changes the users that a user has blocked.
 struct ChangeBlocks: WriteQuery {
     let app: AppID
     let user: UserID
-    /// As JSON, see ``OperationsJSON/blocks(_:)``.
+    /// The operations as JSON, see ``OperationsJSON/blocks(_:)``.
     let operations: String
-    /// The most users whom the user may have blocked.
+    /// The maximum number of users that the user may have blocked. nil: no limit.
     let limit: Int?
 
     typealias Columns = BlocksChangeColumns
@@ -106,7 +106,7 @@ struct ChangeBlocks: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .jsonb(operations), Value(limit)] }
 }
 
-/// Of ``ChangeBlocks``.
+/// The result columns of ``ChangeBlocks``.
 struct BlocksChangeColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -126,7 +126,7 @@ struct BlocksChangeColumns: ColumnSet {
         toldTimes = try names.column("told_at")
     }
 
-    /// What tells the gateways of the users concerned.
+    /// Returns the notices for the gateways of the users concerned.
     func notices(in row: Row, of user: UserID, in app: AppID) throws(PostgresError) -> [UserNotice] {
         let blocked = try row[blocked].map { UserID(trusted: $0) }
         let own = UserChange.Content.blocksChanged(blocked: blocked, unblocked: try row[unblocked].map { UserID(trusted: $0) })
@@ -141,12 +141,12 @@ struct BlocksChangeColumns: ColumnSet {
     }
 }
 
-/// A page of the users whom a user has blocked.
+/// Lists one page of the users that a user has blocked.
 struct ListBlocks: PostgresQuery {
     let app: AppID
     let user: UserID
     let pageSize: Int64
-    /// The last user of the page before.
+    /// The last user of the previous page. nil: the first page.
     let from: String?
 
     typealias Columns = BlocksListColumns
@@ -156,7 +156,7 @@ struct ListBlocks: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
 }
 
-/// Of ``ListBlocks``: first the number, then users.
+/// The result columns of ``ListBlocks``: the total in the first row, then a user in each row.
 struct BlocksListColumns: ColumnSet {
     let total: Column<Int64>
     let user: Column<String>
@@ -167,11 +167,11 @@ struct BlocksListColumns: ColumnSet {
     }
 }
 
-/// A page of the users with whom a user has a block.
+/// Lists one page of the users with whom a user has a block.
 struct BlockPairs: PostgresQuery {
     let app: AppID
     let user: UserID
-    /// The last user of the page before. Empty: the first page.
+    /// The last user of the previous page. Empty: the first page.
     let from: String
     let pageSize: Int64
 
@@ -182,12 +182,12 @@ struct BlockPairs: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(from), .int8(pageSize)] }
 }
 
-/// Of ``BlockPairs``.
+/// The result columns of ``BlockPairs``.
 struct BlockPairsColumns: ColumnSet {
     let user: Column<String>
-    /// True if the user has blocked that one.
+    /// True if the caller has blocked this user.
     let isOwn: Column<Bool>
-    /// True if that one has blocked the user.
+    /// True if this user has blocked the caller.
     let isOfOther: Column<Bool>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {

@@ -7,17 +7,15 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about who follows whom (docs/conformance.md §4.4).
+/// Answers the calls about following (docs/conformance.md §4.4).
 struct FollowingHandler: CallHandler {
     private let support: CallSupport
     private var database: Database { support.database }
 
-    /// Users one call may follow.
     private static let batchLimit = 1000
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.listFollowed) { try await self.listFollowed($0, in: $1) }
         router.register(ConversationsAPI.follow) { try await self.follow($0, in: $1) }
@@ -115,14 +113,13 @@ struct FollowingHandler: CallHandler {
 }
 
 extension CallSupport {
-    /// Whether the caller follows `user` at present.
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
         let rows = try await database.runAlone(
             IsFollowed(app: caller.app, user: caller.user, followed: user), for: caller)
         return try row(rows)[rows.columns(of: IsFollowed.self).answer]
     }
 
-    /// Those of `users` whom the caller follows at present. One statement, which only reads.
+    /// Returns the members of `users` whom the caller follows at present, with one read-only statement.
     func followed(_ users: [UserID], by caller: Caller) async throws(Failure) -> Set<UserID> {
         if users.isEmpty { return [] }
         let rows = try await database.run(
@@ -134,12 +131,12 @@ extension CallSupport {
     }
 }
 
-/// A page of those whom a user follows.
+/// Lists one page of the users that a user follows.
 struct ListFollowed: PostgresQuery {
     let app: AppID
     let user: UserID
     let pageSize: Int64
-    /// The last user of the page before.
+    /// The last user of the previous page. nil: the first page.
     let from: String?
 
     typealias Columns = FollowedListColumns
@@ -153,7 +150,6 @@ struct ListFollowed: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
 }
 
-/// Whether a user follows another one.
 struct IsFollowed: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -166,7 +162,8 @@ struct IsFollowed: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed.rawValue)] }
 }
 
-/// Those of `users` whom a user follows. In `unnest` itself the planner would call the function once more, to see how many there are.
+/// Finds the members of `users` that a user follows. If `unnest` contained the function call, the planner would call it
+/// once more to estimate the number of rows.
 struct FollowedAmong: PostgresQuery {
     let app: AppID
     let user: UserID

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// The columns of what is shown of an identity that is only mentioned.
+/// The columns of a basic identity: id, name and picture.
 struct BasicIdentityColumns: ColumnSet {
     private let user: Column<String>
     private let displayName: Column<String>
@@ -53,7 +53,8 @@ struct IdentityColumns: ColumnSet {
         json == "{}" ? [:] : try JSONDecoder().decode([String: String].self, from: Data(json.utf8))
     }
 
-    /// The same columns of a value of type `identity`.
+    /// Returns the select list of an identity's columns.
+    /// - Parameter row: an SQL expression of the type `identity`.
     static func selected(from row: String) -> String {
         [
             "user_id", "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key", "is_bot", "metadata",

@@ -5,11 +5,12 @@ import Postgres
 import StrataModel
 import Synchronization
 
-/// The identities of an app's users, as they are embedded in conversations and messages.
+/// A cache of the identities of apps' users, as conversations and messages embed them.
 ///
-/// Basic identities are remembered for a few seconds, in this process only: a new display name may take that long to show in new objects. Users never
-/// heard of have a minimal identity, so that conversations can be started with users who have not signed in yet (docs/conformance.md §5.4). Asking
-/// for one leaves no trace: only ``ensure(_:in:deadline:if:)`` writes.
+/// This process caches basic identities for a few seconds, so a new display name may take that long to appear in new
+/// objects. An unknown user has a minimal identity, so that conversations can be started with users who have not signed
+/// in yet (docs/conformance.md §5.4). Reading a minimal identity stores nothing: only ``ensure(_:in:deadline:if:)``
+/// writes.
 final class IdentityDirectory: Sendable {
     private let database: Database
     private let lifetime: Duration
@@ -20,23 +21,22 @@ final class IdentityDirectory: Sendable {
         let user: UserID
     }
 
-    /// A user as the database has them.
     private struct Entry {
         let identity: BasicIdentity
-        /// Whether there is a row, which stays as long as something refers to it.
+        /// True if there is a row that is not about to be removed. It stays as long as something refers to it.
         let isKept: Bool
     }
 
     /// - Parameters:
-    ///   - lifetime: how long an identity is remembered.
-    ///   - capacity: how many are remembered at most.
+    ///   - lifetime: the maximum age of a cached identity.
+    ///   - capacity: the maximum number of cached identities.
     init(database: Database, lifetime: Duration = .seconds(5), capacity: Int = 100_000) {
         self.database = database
         self.lifetime = lifetime
         cache = Mutex(ExpiringCache(capacity: capacity))
     }
 
-    /// The basic identities of `users`, all of them.
+    /// Returns the basic identities of all `users`.
     func basic(
         _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [UserID: BasicIdentity] {
@@ -52,7 +52,7 @@ final class IdentityDirectory: Sendable {
         return found
     }
 
-    /// The full identities of `users`, all of them, as the database has them now.
+    /// Returns the full identities of all `users`, from the database.
     func full(
         _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [UserID: Identity] {
@@ -61,7 +61,7 @@ final class IdentityDirectory: Sendable {
         return Dictionary(uniqueKeysWithValues: wanted.map { ($0, stored[$0]?.identity ?? Identity(basic: BasicIdentity(userID: $0))) })
     }
 
-    /// A user as the database has them now, and whether they are suspended; nil for one who has not been heard of.
+    /// Returns a user from the database, and whether they are suspended. nil: the user is unknown.
     func find(
         _ user: UserID, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> (identity: Identity, isSuspended: Bool)? {
@@ -75,8 +75,9 @@ final class IdentityDirectory: Sendable {
         }
     }
 
-    /// Writes a minimal identity for each of these users who has none: they are about to take part in something.
-    /// - Parameter isPossible: asked before anything is written; false: nothing is.
+    /// Stores a minimal identity for each of these users that has none, because they are about to take part in
+    /// something.
+    /// - Parameter isPossible: called before anything is written. If it returns false, nothing is written.
     func ensure(
         _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant, if isPossible: () async throws(Failure) -> Bool
     ) async throws(Failure) {
@@ -85,12 +86,13 @@ final class IdentityDirectory: Sendable {
         let stored = try await read(uncertain, in: app, deadline: deadline)
         let unknown = uncertain.filter { stored[$0]?.isKept != true }
         guard !unknown.isEmpty, try await isPossible() else { return }
-        // Creating several rows may wait for several keys: alone, and in the order of the keys.
+        // Creating several rows may wait for locks on several keys. So the statement runs in its own transaction, in
+        // the order of the keys.
         let rows = try await database.runAlone(EnsureIdentities(app: app, users: Self.sorted(unknown)), deadline: deadline)
         _ = try remember(rows, of: unknown, in: app)
     }
 
-    /// Forgets what is remembered of a user whose identity has just changed here.
+    /// Removes a user from the cache after this process has changed their identity.
     func forget(_ user: UserID, in app: AppID) {
         cache.withLock { $0.remove(Key(app: app, user: user)) }
     }
@@ -108,7 +110,7 @@ final class IdentityDirectory: Sendable {
 
     private static func sorted(_ users: Set<UserID>) -> [String] { users.sorted().map(\.rawValue) }
 
-    /// Takes rows about `users`; who has none is remembered as that.
+    /// Caches the rows about `users`. A user without a row is cached as unknown.
     private func remember(
         _ rows: Rows, of users: Set<UserID>, in app: AppID
     ) throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {

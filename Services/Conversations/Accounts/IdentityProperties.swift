@@ -2,9 +2,9 @@
 import FoundationEssentials
 import StrataModel
 
-/// What an identity token can say about its user. Absent: nothing is said.
+/// The properties of a user in an identity token. nil: the token does not contain the property.
 ///
-/// The JSON names are those of the token's claims, and those that `conversations.sign_in` takes.
+/// The JSON names are those of the token's claims and of the argument of `conversations.sign_in`.
 struct IdentityProperties: Codable, Hashable, Sendable {
     var displayName: String?
     var avatarURL: String?
@@ -26,14 +26,14 @@ struct IdentityProperties: Codable, Hashable, Sendable {
         case metadata
     }
 
-    /// As the database takes them.
+    /// Returns the properties as JSON, for `conversations.sign_in`.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 
-    /// Whether every value is within its limit and can be stored.
+    /// True if every value is within its limit and can be stored.
     var isWithinLimits: Bool {
         let texts: [(String?, CodingKeys)] = [
             (displayName, .displayName), (avatarURL, .avatarURL), (firstName, .firstName), (lastName, .lastName), (phoneNumber, .phoneNumber),

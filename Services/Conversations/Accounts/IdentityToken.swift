@@ -4,19 +4,19 @@ import FoundationEssentials
 import ServiceKit
 import StrataModel
 
-/// An identity token (docs/conformance.md §3.4) whose structure and header have been checked. Its claims are trusted only after
+/// An identity token (docs/conformance.md §3.4) with a valid structure and header. Its claims can be trusted only after
 /// ``claims(verifiedBy:)``.
 struct IdentityToken: Sendable {
-    /// Tokens are a few hundred bytes; what is longer than this is not looked into.
+    /// The maximum size of a token. A token has a few hundred bytes; a longer text is refused unread.
     static let byteLimit = 16 * 1024
 
-    /// Names the key it claims to be signed with.
+    /// The id of the key with which the token claims to be signed.
     let keyID: UUID
     private let signed: [UInt8]
     private let payload: [UInt8]
     private let signature: [UInt8]
 
-    /// Reads a compact JWS.
+    /// Parses a compact JWS.
     /// - Throws: ``Refusal/structure``, ``Refusal/header`` or ``Refusal/key``.
     init(compact text: String) throws(Refusal) {
         let limit = text.utf8.count
@@ -34,8 +34,9 @@ struct IdentityToken: Sendable {
         signed = Array(text.utf8.prefix(segments[0].utf8.count + 1 + segments[1].utf8.count))
     }
 
-    /// What the token says, if `key` signed it with RS256: whatever the header claims, nothing else is ever tried.
-    /// - Throws: ``Refusal/signature``, or ``Refusal/structure`` when the claims are not what they must be.
+    /// Verifies the RS256 signature with `key` and returns the claims. The algorithm in the header never selects
+    /// another one.
+    /// - Throws: ``Refusal/signature``, or ``Refusal/structure`` if the claims cannot be decoded.
     func claims(verifiedBy key: _RSA.Signing.PublicKey) throws(Refusal) -> Claims {
         let signature = _RSA.Signing.RSASignature(rawRepresentation: Data(signature))
         guard key.isValidSignature(signature, for: signed, padding: .insecurePKCS1v1_5) else { throw .signature }
@@ -43,13 +44,13 @@ struct IdentityToken: Sendable {
         return claims
     }
 
-    /// Reads a UUID that may stand after `prefix`, in either case.
+    /// Parses a UUID in either case, with or without `prefix`.
     static func uuid(_ text: String, after prefix: String) -> UUID? {
         let rest = text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : Substring(text)
         return rest.utf8.count == 36 ? UUID(uuidString: String(rest)) : nil
     }
 
-    /// Why a token was refused; clients are told none of it.
+    /// The reason for refusing a token. Clients do not learn it.
     enum Refusal: String, Error {
         case structure, header, key, signature, issuer, time, user, properties, nonce
     }
@@ -61,13 +62,13 @@ extension IdentityToken {
         let alg: String
         let cty: String
         let kid: String
-        /// Extensions the reader must understand (RFC 7515 §4.1.11): there is none we do.
+        /// Extensions that the reader must understand (RFC 7515 §4.1.11). This reader supports none.
         let crit: [String]?
 
         var isAcceptable: Bool { alg == "RS256" && (typ == "JWT" || typ == "JWS") && cty == "layer-eit;v=1" && crit == nil }
     }
 
-    /// What a genuine token says.
+    /// The claims of a verified token.
     struct Claims: Decodable, Sendable {
         let issuer: String
         let user: String
@@ -95,10 +96,10 @@ extension IdentityToken {
             properties = try IdentityProperties(from: decoder)
         }
 
-        /// Clocks of the application's server and of ours may differ by this much.
+        /// The maximum difference in seconds between the clocks of the app's server and of this one.
         static let skew: Double = 60
 
-        /// Checks what the signature cannot say.
+        /// Checks the claims and returns the user.
         /// - Throws: ``Refusal/issuer``, ``Refusal/time``, ``Refusal/user`` or ``Refusal/properties``.
         func check(provider: UUID, at now: Date) throws(Refusal) -> UserID {
             guard IdentityToken.uuid(issuer, after: "layer:///providers/") == provider else { throw .issuer }

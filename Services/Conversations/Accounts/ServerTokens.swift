@@ -4,17 +4,19 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// The tokens that apps' own servers authenticate with. A token is known by its SHA-256; this service never sees the token itself.
+/// The tokens by which apps' own servers authenticate. A token is identified by its SHA-256; this service never
+/// receives the token itself.
 ///
-/// `strata app token` makes and revokes them, in the database. Nothing is remembered here, so a token that was revoked is refused from then on.
+/// `strata app token` creates and revokes tokens in the database. They are not cached here, so a revoked token is
+/// refused immediately.
 struct ServerTokens: Sendable {
     private let database: Database
 
     init(database: Database) { self.database = database }
 
-    /// The id of the token with this digest, if it is one of this app's.
-    /// - Throws: ``StrataModel/Failure`` `invalid_app_id`, `app_suspended`; `authentication_required` for an unknown token; `access_denied` for
-    ///   a token of another app.
+    /// Returns the id of the app's token with this digest.
+    /// - Throws: ``StrataModel/Failure`` `invalid_app_id`, `app_suspended`; `authentication_required` for an unknown
+    ///   token; `access_denied` for a token of another app.
     func find(_ digest: [UInt8], of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> UUID {
         let rows = try await database.run(FindServerToken(app: app, digest: digest), deadline: deadline)
         guard let row = rows.first else { throw .invalidApp }

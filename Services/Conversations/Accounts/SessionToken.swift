@@ -2,12 +2,12 @@
 import Crypto
 import ServiceKit
 
-/// What a client shows to be let in: 256 random bits, given out once. We keep only its digest.
+/// The secret that authenticates a client: 256 random bits, issued once. The database stores only its digest.
 struct SessionToken: Sendable {
-    /// 43 characters of `A–Z a–z 0–9 - _`, which stock clients can carry anywhere (docs/conformance.md §3.4).
+    /// 43 characters of `A–Z a–z 0–9 - _`, which stock clients can send in every place (docs/conformance.md §3.4).
     let text: String
 
-    /// SHA-256 of ``text``: how the session is known from then on.
+    /// The SHA-256 of ``text``, which identifies the session.
     var digest: [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
 
     static func random() -> SessionToken {

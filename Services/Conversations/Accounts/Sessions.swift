@@ -4,34 +4,35 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// Sessions as they are used, checked and ended. A session is known by the SHA-256 of its token, which this service never sees again.
+/// Finds, checks and ends sessions. A session is identified by the SHA-256 of its token; this service does not receive
+/// the token again.
 ///
-/// Its lifetime slides: using it, or holding a socket open by it, moves the end, written at most once a day. Suspending the user or the app makes all
-/// sessions of that user or app invalid, lifting the suspension makes them valid again.
+/// The lifetime of a session is sliding: requests and open sockets prolong it, with at most one write a day. Suspending
+/// a user or an app makes all of its sessions invalid; lifting the suspension makes them valid again.
 struct Sessions: Sendable {
     struct Session: Sendable {
         let app: AppID
         let identity: BasicIdentity
         let expiresAt: StrataModel.Timestamp
         let createdAt: StrataModel.Timestamp
-        /// A replay from then on, with the margin that it is given, is complete.
+        /// The earliest time from which a replay, with its margin, is complete.
         let replayableSince: StrataModel.Timestamp
     }
 
     private let database: Database
     private let publisher: Publisher
-    /// In seconds.
+    /// The lifetime of an unused session in seconds, if its app does not define one.
     private let lifetime: Int64
 
-    /// - Parameter lifetime: of a session that is not used, where its app does not say it.
     init(database: Database, publisher: Publisher, lifetime: Duration) {
         self.database = database
         self.publisher = publisher
         self.lifetime = lifetime.components.seconds
     }
 
-    /// The session of a token with this digest.
-    /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that has not ended, or its app is suspended; `user_suspended`.
+    /// Finds the session of the token with this digest, and prolongs it if it is due.
+    /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is no unexpired session, or its app is
+    ///   suspended; `user_suspended`.
     func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
         let rows = try await database.run(FindSession(digest: digest, lifetime: lifetime), deadline: deadline)
         guard let row = rows.first else { throw .sessionEnded }
@@ -49,7 +50,7 @@ struct Sessions: Sendable {
         return session
     }
 
-    /// Ends a session and has its sockets closed. Without effect if there is none.
+    /// Ends a session and closes its sockets. Does nothing if the session does not exist.
     func end(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) {
         let rows = try await database.runAlone(EndSession(digest: digest), deadline: deadline)
         guard let row = rows.first else { return }
@@ -62,7 +63,7 @@ struct Sessions: Sendable {
         }
     }
 
-    /// Those of `digests` that are no valid sessions any more, in the order given.
+    /// Returns the members of `digests` that are not valid sessions, in the given order.
     func ended(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async throws(Failure) -> [[UInt8]] {
         if digests.isEmpty { return [] }
         let rows = try await database.run(CheckSessions(digests: digests, lifetime: lifetime), deadline: deadline)
@@ -82,7 +83,7 @@ struct Sessions: Sendable {
         return digests.filter { !valid.contains($0) }
     }
 
-    /// Best effort: a session that could not be renewed now is still due the next time.
+    /// Prolongs sessions. Errors are ignored, because the session is still due at the next check.
     private func renew(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async {
         _ = try? await database.runAlone(RenewSessions(digests: digests, lifetime: lifetime), deadline: deadline)
     }

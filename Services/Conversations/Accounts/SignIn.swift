@@ -7,7 +7,7 @@ import Postgres
 import ServiceKit
 import StrataModel
 
-/// Turns an identity token into a session (docs/conformance.md §3.4).
+/// Exchanges an identity token for a session (docs/conformance.md §3.4).
 struct SignIn: Sendable {
     struct Opened: Sendable {
         let sessionToken: SessionToken
@@ -23,7 +23,7 @@ struct SignIn: Sendable {
     private let logger: Logger
     private let accepted = Counter(label: "strata_conversations_sign_ins_total", dimensions: [("outcome", "ok")])
 
-    /// - Parameter now: the time by which tokens and nonces are judged.
+    /// - Parameter now: the clock that tokens and nonces are checked against.
     init(
         database: Database, directory: IdentityDirectory, publisher: Publisher, keys: AppKeys, nonceKey: Nonce.Key, sessionLifetime: Duration,
         logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
@@ -37,9 +37,11 @@ struct SignIn: Sendable {
         self.now = now
     }
 
-    /// Checks a token, uses up its nonce last, and opens a session for its user, whose identity becomes what the token says.
-    /// - Throws: ``StrataModel/Failure`` `missing_property`, `invalid_property` (whatever is wrong with the token), `invalid_app_id`, `app_suspended`,
-    ///   `user_suspended`, or what the database failed with. Nothing has happened then, and the nonce is unused.
+    /// Checks a token, marks its nonce as used last, and opens a session. The user's identity is updated from the
+    /// token.
+    /// - Throws: ``StrataModel/Failure`` `missing_property`, `invalid_property` (for every defect of the token),
+    ///   `invalid_app_id`, `app_suspended`, `user_suspended`, or the failure of the database. In these cases nothing is
+    ///   stored, and the nonce remains unused.
     func open(_ token: String, for app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Opened {
         if token.isEmpty { throw .missing("identity_token") }
         let (user, claims, nonce): (UserID, IdentityToken.Claims, Nonce)
@@ -79,7 +81,7 @@ struct SignIn: Sendable {
             }
             accepted.increment()
             let identity = try columns.identity.identity(in: row)
-            // The user's other devices, and all followers.
+            // Notify the user's other devices and all followers.
             announcer.announce(identity, to: try columns.told.entries(in: row), in: app)
             return Opened(sessionToken: session, identity: identity)
         } catch {
@@ -87,7 +89,7 @@ struct SignIn: Sendable {
         }
     }
 
-    /// The reason is for the operator; it names a check, never a value.
+    /// Logs and counts a refusal. Its reason is for the operator; it names a check, never a value.
     private func refused(_ refusal: IdentityToken.Refusal, in app: AppID) -> Failure {
         Counter(label: "strata_conversations_sign_ins_total", dimensions: [("outcome", refusal.rawValue)]).increment()
         logger.info("a sign-in was refused", metadata: ["app.id": "\(app)", "sign_in.refusal": "\(refusal.rawValue)"])

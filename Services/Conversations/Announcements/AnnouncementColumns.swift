@@ -3,7 +3,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// The columns of an announcement as one recipient sees it, as the type `announcement_row` has them.
+/// The columns of the type `announcement_row`: an announcement as one recipient sees it.
 struct AnnouncementColumns: ColumnSet {
     private let id: Column<UUID>
     private let position: Column<Int64>
@@ -27,7 +27,7 @@ struct AnnouncementColumns: ColumnSet {
 
     func isPresent(in row: Row) throws(PostgresError) -> Bool { try row[optional: id] != nil }
 
-    /// The user who sent it; nil if its sender has only a name.
+    /// Returns the user who sent the announcement. nil: the sender has only a name.
     func sender(in row: Row) throws(PostgresError) -> UserID? { try row[optional: senderUser].map { UserID(trusted: $0) } }
 
     func announcement(in row: Row, identities: [UserID: BasicIdentity]) throws(PostgresError) -> Announcement {
@@ -40,11 +40,11 @@ struct AnnouncementColumns: ColumnSet {
     }
 }
 
-/// Of ``Announce``.
+/// The result columns of ``Announce``.
 struct AnnouncementSendColumns: ColumnSet {
     let outcome: Column<String>
     let sentAt: Column<Postgres.Timestamp>
-    /// As they are stored.
+    /// The stored parts, encoded.
     let parts: Column<[UInt8]>
     let told: ToldUsersColumns
 
@@ -56,10 +56,10 @@ struct AnnouncementSendColumns: ColumnSet {
     }
 }
 
-/// Of ``GetSentAnnouncement``.
+/// The result columns of ``GetSentAnnouncement``.
 struct SentAnnouncementColumns: ColumnSet {
     let sentAt: Column<Postgres.Timestamp>
-    /// As they are stored.
+    /// The stored parts, encoded.
     let parts: Column<[UInt8]>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -68,7 +68,7 @@ struct SentAnnouncementColumns: ColumnSet {
     }
 }
 
-/// Of ``GetAnnouncingApp``.
+/// The result columns of ``GetAnnouncingApp``.
 struct AnnouncementAppColumns: ColumnSet {
     let isSuspended: Column<Bool>
 
@@ -77,7 +77,7 @@ struct AnnouncementAppColumns: ColumnSet {
     }
 }
 
-/// Of ``ListAnnouncements``.
+/// The result columns of ``ListAnnouncements``.
 struct AnnouncementListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>

@@ -13,7 +13,6 @@ struct AnnouncementHandler: CallHandler {
     private let announcements: Announcements
     private var database: Database { support.database }
 
-    /// Users one announcement can be sent to.
     private static let recipientLimit = 100_000
 
     init(_ support: CallSupport) {
@@ -21,7 +20,6 @@ struct AnnouncementHandler: CallHandler {
         announcements = Announcements(support)
     }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(UsersAPI.announce) { try await self.announce($0, in: $1) }
         router.register(AccountAPI.getAnnouncement) { try await self.getAnnouncement($0, in: $1) }
@@ -50,16 +48,14 @@ struct AnnouncementHandler: CallHandler {
         let sentAt: StrataModel.Timestamp
         let parts: [MessagePart]
         let sender: MessageSender
-        /// The same request was carried out before.
         let isRepeated: Bool
     }
 
-    /// The app's own server, in its own name.
     private static func caller(_ request: ProtoAnnounceRequest, _ context: RPCContext) throws -> Caller {
         try Caller(app: request.appID, user: UserID.appServer.rawValue, mutation: request.hasMutation ? request.mutation : nil, context)
     }
 
-    /// What was sent under the name of the request.
+    /// Finds the announcement that was sent under the request's idempotency key.
     private func find(_ request: ProtoAnnounceRequest, for caller: Caller) async throws -> Sent {
         let query = GetSentAnnouncement(app: caller.app, announcement: try AnnouncementID(contract: request.id))
         let rows = try await database.run(query, deadline: caller.deadline)
@@ -70,7 +66,8 @@ struct AnnouncementHandler: CallHandler {
             sender: try await sender(of: request, in: caller.app, deadline: caller.deadline).shown, isRepeated: true)
     }
 
-    /// - Returns: nil if it was sent before under its name, or another request is sending it.
+    /// Sends an announcement.
+    /// - Returns: nil if it was sent before under its idempotency key, or another request is sending it.
     private func send(_ request: ProtoAnnounceRequest, for caller: Caller) async throws -> Sent? {
         let app = caller.app
         let id = try AnnouncementID(contract: request.id)
@@ -115,7 +112,7 @@ struct AnnouncementHandler: CallHandler {
         return users
     }
 
-    /// No session vouches for the app here: its id may come from an operator's command line.
+    /// Checks the app. No session has verified its id, which may come from an operator's command line.
     private func checkApp(_ app: AppID, deadline: ContinuousClock.Instant) async throws {
         let rows = try await database.run(GetAnnouncingApp(app: app), deadline: deadline)
         guard let row = rows.first else { throw Failure.invalidApp }
@@ -164,7 +161,8 @@ struct AnnouncementHandler: CallHandler {
             throw Failure.invalid("from_id", reason: "is not the id of an announcement in this list")
         }
         let entries = try rows.dropFirst().filter { try columns.announcement.isPresent(in: $0) }
-        // What the page does not hold, and what comes after it, stands in a last row without an announcement.
+        // If the page is cut or the list continues after it, a last row without an announcement has the outcome "more",
+        // the last id, or both.
         let end = entries.count < rows.count - 1 ? rows.last : nil
         let (isCut, lastID) = try (end.flatMap { try $0[optional: columns.outcome] } == "more", end.flatMap { try $0[optional: columns.lastID] })
         let found = try await announcements.read(entries, by: columns.announcement, in: caller.app, deadline: caller.deadline)

@@ -13,14 +13,14 @@ struct Announcements: Sendable {
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Nil if it was not sent to the caller, or if the caller has removed it.
+    /// Returns an announcement. nil if it was not sent to the caller, or the caller has removed it.
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
         let rows = try await support.database.run(
             GetAnnouncement(app: caller.app, user: caller.user, announcement: id), deadline: caller.deadline)
         return try await read(Array(rows), by: try rows.columns(of: GetAnnouncement.self), in: caller.app, deadline: caller.deadline).first
     }
 
-    /// The announcements in these rows.
+    /// Returns the announcements in these rows, with their senders' identities.
     func read(
         _ rows: [Row], by columns: AnnouncementColumns, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws -> [Announcement] {
@@ -30,7 +30,7 @@ struct Announcements: Sendable {
     }
 }
 
-/// The app, if there is one.
+/// Reads whether the app is suspended. No row: the app does not exist.
 struct GetAnnouncingApp: PostgresQuery {
     let app: AppID
 
@@ -42,7 +42,7 @@ struct GetAnnouncingApp: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue)] }
 }
 
-/// Sends an announcement to users of an app, once.
+/// Sends an announcement to users of an app. Sending the same one again has no effect.
 struct Announce: WriteQuery {
     let app: AppID
     let announcement: AnnouncementID
@@ -51,7 +51,7 @@ struct Announce: WriteQuery {
     let recipients: [UserID]
     let parts: [UInt8]
     let notification: String?
-    /// Of all that was asked for, by which a repetition is known.
+    /// The digest of the request, which identifies a repetition.
     let digest: [UInt8]
 
     typealias Columns = AnnouncementSendColumns
@@ -68,7 +68,7 @@ struct Announce: WriteQuery {
     }
 }
 
-/// An announcement as it was sent. No row: there is none any more.
+/// Reads a sent announcement. No row: it does not exist any longer.
 struct GetSentAnnouncement: PostgresQuery {
     let app: AppID
     let announcement: AnnouncementID
@@ -81,9 +81,10 @@ struct GetSentAnnouncement: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(announcement.rawValue)] }
 }
 
-/// The same for two requests that ask for the same announcement.
+/// The digest that identifies equal requests for an announcement.
 enum AnnouncementDigest {
-    /// SHA-256 of the sender, the recipients in any order, and the parts without their ids, which differ where the sender chose none.
+    /// Returns the SHA-256 of the sender, the notification, the sorted recipients, and the parts without their ids. Ids
+    /// are omitted because they differ if the sender chose none.
     static func of(_ request: ProtoAnnounceRequest) throws -> [UInt8] {
         var same = ProtoAnnounceRequest()
         switch request.sender {
@@ -120,9 +121,9 @@ struct ListAnnouncements: PostgresQuery {
     let app: AppID
     let user: UserID
     let pageSize: Int64
-    /// The last one of the page before.
+    /// The last announcement of the previous page. nil: the first page.
     let from: AnnouncementID?
-    /// The bytes that the answer may have, about; nil: no bound.
+    /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
     typealias Columns = AnnouncementListColumns

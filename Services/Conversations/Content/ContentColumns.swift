@@ -2,9 +2,7 @@
 import FoundationEssentials
 import Postgres
 
-// The columns of statements about rich content.
-
-/// Of ``GetContent``.
+/// The result columns of ``GetContent``.
 struct ContentGetColumns: ColumnSet {
     let mimeType: Column<String>
     let size: Column<Int64>
@@ -17,7 +15,7 @@ struct ContentGetColumns: ColumnSet {
     }
 }
 
-/// Of ``SweepContents``.
+/// The result columns of ``SweepContents``.
 struct ContentsSweepColumns: ColumnSet {
     let content: Column<UUID>
 
@@ -26,7 +24,7 @@ struct ContentsSweepColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadContentSizes``.
+/// The result columns of ``ReadContentSizes``.
 struct ContentSizesColumns: ColumnSet {
     let content: Column<UUID>
     let size: Column<Int64>

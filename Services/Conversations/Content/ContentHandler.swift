@@ -6,17 +6,17 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about rich content: what it is and who may see it (docs/conformance.md §8). The bytes are kept by the gateways.
+/// Answers the calls about rich content: its description and the users who can see it (docs/conformance.md §8). The
+/// gateways store the bytes.
 struct ContentHandler: CallHandler {
     private let support: CallSupport
     private var database: Database { support.database }
 
-    /// The most contents one call sweeps or forgets.
+    /// The maximum number of contents that one call sweeps or forgets.
     private static let batchLimit = 1000
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(AccountAPI.createContent) { try await self.createContent($0, in: $1) }
         router.register(AccountAPI.finishContent) { try await self.finishContent($0, in: $1) }
@@ -31,11 +31,11 @@ struct ContentHandler: CallHandler {
         guard request.size >= 0 else { throw Failure.invalid("Upload-Content-Length", reason: "must not be negative") }
         let quotas = support.quotas
         let conversation = request.hasConversationID ? try ConversationID(contract: request.conversationID) : nil
-        // The user's quota is locked, and the app's: alone in its transaction.
+        // The statement locks the quotas of the user and of the app, so it runs in its own transaction.
         let rows = try await database.runAlone(
             CreateContent(
                 content: id, app: caller.app, owner: caller.user, mimeType: request.mimeType, size: request.size,
-                // What the app's own server uploads counts for the app only.
+                // Uploads of the app's own server count only towards the app's quota.
                 uploads: caller.isServer ? nil : quotas.uploads, uploadBytes: caller.isServer ? nil : quotas.uploadBytes,
                 appUploads: quotas.appUploads, appUploadBytes: quotas.appUploadBytes, conversation: conversation), for: caller)
         let outcome = try support.row(rows)[rows.columns(of: CreateContent.self).outcome]
@@ -99,13 +99,13 @@ struct CreateContent: PostgresQuery {
     let owner: UserID
     let mimeType: String
     let size: Int64
-    /// The number and the bytes that the owner may have.
+    /// The maximum number and the maximum bytes of the owner's unreferenced contents.
     let uploads: Int?
     let uploadBytes: Int?
-    /// Those that the app may have.
+    /// The maximum number and the maximum bytes of the app's unreferenced contents.
     let appUploads: Int?
     let appUploadBytes: Int?
-    /// For which the app's own server uploads it; nil: a user does.
+    /// The conversation for which the app's own server uploads the content. nil: a user uploads it.
     var conversation: ConversationID?
 
     typealias Columns = OutcomeColumns
@@ -121,7 +121,7 @@ struct CreateContent: PostgresQuery {
     }
 }
 
-/// A row unless the content is about to be removed.
+/// Marks a content as uploaded. No row: it is about to be removed.
 struct FinishContent: PostgresQuery {
     let content: ContentID
 
@@ -136,7 +136,7 @@ struct FinishContent: PostgresQuery {
     var parameters: [Value] { [.uuid(content.rawValue)] }
 }
 
-/// Content of a conversation, as the app's own server sees it.
+/// Reads content of a conversation, as the app's own server sees it.
 struct GetServerContent: PostgresQuery {
     let app: AppID
     let conversation: ConversationID
@@ -150,7 +150,7 @@ struct GetServerContent: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue), .uuid(content.rawValue)] }
 }
 
-/// Content that a user may see.
+/// Reads content that a user can see.
 struct GetContent: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -163,9 +163,9 @@ struct GetContent: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(content.rawValue)] }
 }
 
-/// Contents that are about to be removed.
+/// Marks unreferenced contents for removal and returns them.
 struct SweepContents: PostgresQuery {
-    /// In seconds.
+    /// The minimum age in seconds.
     let age: Int64
     let limit: Int64
 
@@ -177,7 +177,7 @@ struct SweepContents: PostgresQuery {
     var parameters: [Value] { [.int8(age), .int8(limit)] }
 }
 
-/// Removes contents whose bytes are gone.
+/// Deletes contents whose bytes have been removed.
 struct ForgetContents: PostgresQuery {
     let contents: [UUID]
 

@@ -6,27 +6,25 @@ import Postgres
 import RPC
 import StrataModel
 
-/// What the calls about conversations, messages and synchronization share.
+/// The dependencies and limits shared by the handlers of conversations, messages and synchronization.
 struct CallSupport: Sendable {
     let database: Database
     let directory: IdentityDirectory
     let publisher: Publisher
     let epoch: EpochSource
-    /// Participants of a conversation, its creator included.
+    /// The maximum number of participants of a conversation, including its creator.
     let participantsLimit: Int
-    /// Parts of one message.
     var partsLimit = Limits.partsPerMessage
-    /// Receipts in conversations of more participants than this are announced to the message's sender and the reader only.
+    /// The maximum number of participants for which receipts are announced to all of them. In larger conversations,
+    /// only the message's sender and the reader receive them.
     var receiptAudienceLimit = 25
-    /// What the metadata of a conversation may grow to.
     var metadataLimits = MetadataLimits()
     var metadataValidation = MetadataPatchValidation()
-    /// What one user, or one app, may have.
     var quotas = Quotas()
-    /// For which apps changes are recorded for webhooks; nil: for none.
+    /// The apps whose changes are recorded for webhooks. nil: none.
     var recordedApps: RecordedApps?
 
-    /// Runs a block that reads rows; what it throws becomes what a client is told.
+    /// Runs a block that reads rows, and converts its errors to the failures that a client receives.
     func reading<T>(_ body: () throws -> T) throws(Failure) -> T {
         do {
             return try body()
@@ -35,17 +33,19 @@ struct CallSupport: Sendable {
         }
     }
 
-    /// The bytes that an answer may have, as the functions of the database take them.
+    /// Converts the maximum size of an answer to the form of the database's functions. nil: no limit.
     static func bound(_ bytes: Int64) -> Int64? { bytes > 0 ? bytes : nil }
 
-    /// The only row of a write.
+    /// Returns the first row. A missing one is an internal error.
     func row(_ rows: Rows) throws(Failure) -> Row {
         guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return row
     }
 
-    /// Users who take part in a conversation have an identity from then on, if only a bare one. Unless the database is certain to refuse what they are wanted
-    /// for: more than `participantsLimit` users, or what `isPossible` says is not to be.
+    /// Creates a minimal identity for each of these users that has none, because every participant has an identity.
+    ///
+    /// Nothing is written if the database is certain to refuse the request: if there are more than `participantsLimit`
+    /// users, or `isPossible` returns false.
     func ensureUsers(_ names: some Collection<String>, for caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
         var users: [UserID] = []
         for name in names {
@@ -56,7 +56,8 @@ struct CallSupport: Sendable {
         try await directory.ensure(users, in: caller.app, deadline: caller.deadline, if: isPossible)
     }
 
-    /// - Throws: the refusal of a user who may not add others.
+    /// Throws the refusal if the user may not add others.
+    /// - Throws: the failure for an outcome that refuses an addition.
     func checkAdditions(_ outcome: String) throws(Failure) {
         switch outcome {
         case "server_only": throw .invalid("participants", reason: "names users whom only the app's own server may add")
@@ -74,7 +75,7 @@ struct CallSupport: Sendable {
         return try reading { try first[rows.columns(of: Query.self).answer] }
     }
 
-    /// A view with the names of all users in it.
+    /// Returns a view with the identities of all users in it.
     func named(
         _ view: ViewRow, in app: AppID, metadata: MetadataTree? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView {
@@ -84,13 +85,12 @@ struct CallSupport: Sendable {
     }
 }
 
-/// Who asks, as every request carries it.
 struct Caller: Sendable {
     let app: AppID
-    /// ``StrataModel/UserID/appServer``: the app's own server, for no user.
+    /// The calling user. ``StrataModel/UserID/appServer``: the app's own server calls for no user.
     let user: UserID
     let origin: Change.Origin?
-    /// The name of what they change, if they gave it one.
+    /// The idempotency key of the change, if the client sent one.
     let mutation: Mutation?
     let deadline: ContinuousClock.Instant
 
@@ -102,10 +102,10 @@ struct Caller: Sendable {
         deadline = context.deadline
     }
 
-    /// The app's own server asks, for no user.
+    /// True if the app's own server calls for no user.
     var isServer: Bool { user.isAppServer }
 
-    /// Names the user in this process.
+    /// A hash that identifies the user within this process.
     var number: UInt64 {
         var hasher = Hasher()
         hasher.combine(app)
@@ -124,11 +124,11 @@ struct Caller: Sendable {
 }
 
 extension ConversationID {
-    /// What sorts statements of one group by the conversation they lock.
+    /// The key by which the statements of a group are sorted: a hash of the conversation that they lock.
     var lockKey: UInt64 { UInt64(hashing: rawValue) }
 }
 
 extension Value {
-    /// Who acts or reads, as the functions of the database take it: NULL is the app's own server.
+    /// Returns the acting or reading user as an argument of the database's functions. NULL is the app's own server.
     static func actor(_ user: UserID) -> Value { user.isAppServer ? .null : .text(user.rawValue) }
 }

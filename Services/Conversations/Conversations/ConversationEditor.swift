@@ -7,7 +7,7 @@ import Postgres
 import RPC
 import StrataModel
 
-/// Patches of conversations, of their participants and metadata, and the ways a conversation goes away.
+/// Patches conversations, their participants and their metadata, and deletes conversations.
 struct ConversationEditor: Sendable {
     private let support: CallSupport
     private var database: Database { support.database }
@@ -30,7 +30,9 @@ struct ConversationEditor: Sendable {
         var numbers: [UserID: UserNumbers] = [:]
     }
 
-    /// - Returns: the changes it came to, published already; none if they were published before.
+    /// Patches a conversation.
+    /// - Returns: the changes, already published. Empty if an earlier request with the same idempotency key published
+    ///   them.
     func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ([Change], LogPosition) {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
@@ -44,7 +46,7 @@ struct ConversationEditor: Sendable {
 
     private func patchConversation(_ request: ProtoPatchConversationRequest, for caller: Caller) async throws -> ([Change], LogPosition)? {
         let id = try ConversationID(contract: request.conversationID)
-        // What no conversation could come from costs no more than to read it.
+        // Reject oversized patches before any database work.
         let mostNames = 4 * support.participantsLimit + 1000
         guard request.participants.reduce(0, { $0 + $1.userIds.count }) <= mostNames else {
             throw Failure.invalid("participants", reason: "names more than \(mostNames) users in all operations together")
@@ -61,7 +63,8 @@ struct ConversationEditor: Sendable {
             app: caller.app, user: caller.user, conversation: id, participants: try OperationsJSON.participants(request.participants),
             participantsLimit: support.participantsLimit, metadata: metadata.isEmpty ? nil : MetadataJSON.encode(metadata), origin: caller.origin,
             maxKeys: limits.keys, maxBytes: limits.bytes, isLimited: !caller.isServer && !request.byServer)
-        // Whom it adds may be added elsewhere at this moment, and then it waits for what says who follows whom: alone in its transaction.
+        // Adding participants can wait for a lock on `following`. Run it in its own transaction, so that it does not
+        // delay a group.
         guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .alone) else { return nil }
         var patched = try support.reading { try self.patched(written) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
@@ -80,12 +83,12 @@ struct ConversationEditor: Sendable {
             support.publisher.notify(
                 patched.added.map { UserNotice(appID: caller.app, user: $0, content: .added(id, position: place.position)) })
         }
-        // Those who remove themselves are told of that, and not of what comes after it.
+        // Users who remove themselves see that change and no later one.
         let told = patched.removed.contains(caller.user) ? changes.first : changes.last
         return (changes, written.place ?? LogPosition(position: told?.position))
     }
 
-    /// The users whom a patch leaves in the conversation by naming them.
+    /// Returns the named users that are participants after the patch.
     static func mentioned(_ operations: [ProtoParticipantOperation]) -> [String] {
         var users: Set<UserID> = []
         for operation in operations {
@@ -160,7 +163,7 @@ struct ConversationEditor: Sendable {
     private func deleteConversation(_ request: ProtoDeleteConversationRequest, for caller: Caller) async throws -> LogPosition? {
         let id = try ConversationID(contract: request.conversationID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
-        // It touches the rows of every participant: alone in its transaction.
+        // The statement updates the rows of every participant, so it runs in its own transaction.
         let query = DeleteConversation(
             app: caller.app, user: caller.user, conversation: id, mode: mode, leaves: request.leave, origin: caller.origin,
             upTo: request.hasUpTo ? request.upTo : nil)
@@ -180,12 +183,11 @@ struct ConversationEditor: Sendable {
         return place
     }
 
-    /// What a deletion came to.
     private struct Deleted {
         var change: Change?
-        /// The entry of the user's own log.
+        /// The entry in the user's own log.
         var hidden: (upTo: Position, isPartial: Bool, position: Position, createdAt: StrataModel.Timestamp)?
-        /// For those who had left before.
+        /// Notices for users who had left before.
         var former: [UserNotice] = []
     }
 

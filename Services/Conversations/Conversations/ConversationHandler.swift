@@ -8,17 +8,17 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about conversations. Every write is one function in the database; what it decided is told to the caller and published.
+/// Answers the calls about conversations. Each write is one function in the database. The handler returns its result to
+/// the caller and publishes it.
 struct ConversationHandler: CallHandler {
     private let support: CallSupport
     private var database: Database { support.database }
 
-    /// The most conversations or messages on a page, whatever a caller asks for.
+    /// The maximum number of conversations or messages on a page. It overrides the caller's page size.
     static let pageLimit: Int32 = 1000
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.createConversation) { try await self.createConversation($0, in: $1) }
         router.register(ConversationsAPI.getConversation) { try await self.getConversation($0, in: $1) }
@@ -65,7 +65,7 @@ struct ConversationHandler: CallHandler {
             app: caller.app, user: caller.user, conversation: id, participants: request.participants, isDistinct: request.distinct,
             metadataPaths: leaves?.map(\.path.dotted), metadataValues: leaves?.map(\.value), participantsLimit: support.participantsLimit,
             origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3), isLimited: !caller.isServer && !request.byServer)
-        // A creation meets two keys, its id and its set of participants: alone in its transaction.
+        // A creation locks two keys, the id and the set of participants, so it runs in its own transaction.
         let route: CallSupport.Route = leaves?.isLarge == true ? .large : .alone
         guard let written = try await support.write(query, for: caller, on: route) else { return nil }
         let (outcome, createdAt, shownAt, view) = try support.reading {
@@ -149,7 +149,7 @@ struct ConversationHandler: CallHandler {
                 try header[columns.total],
                 try page.compactMap { row in try row[optional: columns.later].map { Data(uuid: $0) } },
                 try page.compactMap { row in try ViewRow(row, by: columns.view) },
-                // The last row says so.
+                // The last row has the outcome "more" if the list continues.
                 try page.contains { try $0[optional: columns.outcome] == "more" }
             )
         }
@@ -162,7 +162,7 @@ struct ConversationHandler: CallHandler {
         }
     }
 
-    /// What a page is refused with that should begin after a conversation the user never had.
+    /// The failure for a page whose cursor is not a conversation in the user's list.
     static var unknownCursor: Failure { .invalid("from_id", reason: "is not the id of a conversation in this list") }
 
     private func protos(of views: [ViewRow], _ caller: Caller) async throws -> [ProtoConversationView] {
@@ -221,7 +221,7 @@ struct ConversationHandler: CallHandler {
             let position = Position(try row[columns.position])
             let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
             let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
-            // Where a block hides one of the messages, those that the user sees are named.
+            // If a block hides a message from the user, the change names the visible messages instead of "all read".
             let named = try row[optional: columns.receipts].map { try LogRow.receipts(in: $0) }
             return caller.change(
                 in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
@@ -246,7 +246,7 @@ struct ConversationHandler: CallHandler {
 }
 
 extension CallSupport {
-    /// Why the app's own server is not shown a conversation: it was deleted, or there never was one.
+    /// Returns the reason why the app's own server does not find a conversation: it was deleted, or it never existed.
     func absence(of id: ConversationID, for caller: Caller) async throws(Failure) -> Failure {
         let rows = try await database.run(FindAbsence(app: caller.app, conversation: id), deadline: caller.deadline)
         let first = try row(rows)
@@ -259,7 +259,7 @@ extension CallSupport {
         }
     }
 
-    /// A conversation as a user sees it, without its metadata; nil if the user may not know of it.
+    /// Returns a conversation as a user sees it, without its metadata. nil if the user may not see it.
     func view(
         of id: ConversationID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView? {

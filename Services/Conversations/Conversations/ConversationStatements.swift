@@ -14,7 +14,7 @@ struct IsConversationFree: PostgresQuery {
     var parameters: [Value] { [.uuid(conversation.rawValue)] }
 }
 
-/// Whether an app has a conversation that is not deleted.
+/// Tests if an app has a conversation that is not deleted.
 struct IsConversation: PostgresQuery {
     let app: AppID
     let conversation: ConversationID
@@ -30,7 +30,7 @@ struct IsConversation: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
 }
 
-/// Why the app's own server is not shown a conversation.
+/// Finds the reason why the app's own server does not find a conversation.
 struct FindAbsence: PostgresQuery {
     let app: AppID
     let conversation: ConversationID
@@ -42,7 +42,6 @@ struct FindAbsence: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
 }
 
-/// Whether a user takes part in a conversation.
 struct IsParticipant: PostgresQuery {
     let conversation: ConversationID
     let user: UserID
@@ -77,9 +76,9 @@ struct ListConversations: PostgresQuery {
     let user: UserID
     let byLastMessage: Bool
     let pageSize: Int64
-    /// The last one of the page before.
+    /// The last conversation of the previous page. nil: the first page.
     let from: ConversationID?
-    /// The bytes that the answer may have, about; nil: no bound.
+    /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
     typealias Columns = ConversationListColumns
@@ -96,18 +95,18 @@ struct ListConversations: PostgresQuery {
     }
 }
 
-/// A page of the conversations of one user, with their newest messages.
+/// Lists one page of a user's conversations with their newest messages.
 struct LoadConversations: PostgresQuery {
     let app: AppID
     let user: UserID
     let byLastMessage: Bool
     let pageSize: Int64
-    /// The last one of the page before.
+    /// The last conversation of the previous page. nil: the first page.
     let from: ConversationID?
-    /// The messages of each, at most; nil: those that the user has not read.
+    /// The maximum number of messages of each conversation. nil: the messages that the user has not read.
     let messages: Int64?
     let messagesLimit: Int64
-    /// The bytes that the answer may have, about; nil: no bound.
+    /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
     typealias Columns = ConversationLoadColumns
@@ -127,12 +126,12 @@ struct LoadConversations: PostgresQuery {
     }
 }
 
-/// Several conversations as one user sees them.
+/// Reads several conversations as one user sees them.
 struct GetConversations: PostgresQuery {
     let app: AppID
     let user: UserID
     let conversations: [UUID]
-    /// The bytes that the answer may have, about; nil: no bound.
+    /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
     typealias Columns = ConversationsGetColumns
@@ -156,15 +155,15 @@ struct GetMessage: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuid(message.rawValue)] }
 }
 
-/// A page of the messages of a conversation, as one user sees them.
+/// Lists one page of a conversation's messages, as one user sees them.
 struct ListMessages: PostgresQuery {
     let app: AppID
     let user: UserID
     let conversation: ConversationID
     let pageSize: Int64
-    /// The last one of the page before.
+    /// The last message of the previous page. nil: the first page.
     let from: MessageID?
-    /// The bytes that the answer may have, about; nil: no bound.
+    /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
     typealias Columns = MessageListColumns
@@ -182,7 +181,7 @@ struct ListMessages: PostgresQuery {
     }
 }
 
-/// The conversations of messages, as far as these users see them.
+/// Finds the conversations of messages that the users can see.
 struct LocateMessages: PostgresQuery {
     let app: AppID
     let users: [String]
@@ -196,7 +195,7 @@ struct LocateMessages: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users), .uuidArray(messages)] }
 }
 
-/// Those of the messages that the user sees in the conversation.
+/// Finds the members of `messages` that the user can see in the conversation.
 struct SeenMessages: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -225,7 +224,7 @@ struct SeenMessages: PostgresQuery {
     }
 }
 
-/// Receipts of several users in one conversation.
+/// Gives receipts of several users in one conversation.
 struct GiveGatheredReceipts: PostgresQuery {
     let app: AppID
     let conversation: ConversationID
@@ -264,7 +263,7 @@ struct GiveRecordedReceipts: PostgresQuery {
     var parameters: [Value] { receipts.parameters }
 }
 
-/// What has happened since a time.
+/// Reads the state of a user's logs now and at a given time.
 struct Baseline: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -277,15 +276,16 @@ struct Baseline: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since)] }
 }
 
-/// The same with the epoch, which is read by ``EpochColumns``.
+/// ``Baseline`` with the epoch, which ``EpochColumns`` reads.
 ///
-/// The epoch is asked for on the same connection, after the rest was read: it is that of the database that was read, whatever takes its place.
+/// The epoch is read on the same connection, after the rest. So it belongs to the database that was read, even if
+/// another database replaces it.
 struct ReplayBaseline: PostgresQuery {
     let app: AppID
     let user: UserID
     let since: Postgres.Timestamp
     let knownEpoch: String?
-    /// How far the write-ahead log reached when the epoch was known.
+    /// The end of the write-ahead log when the epoch was read.
     let reached: Int64?
 
     typealias Columns = BaselineColumns
@@ -300,11 +300,12 @@ struct ReplayBaseline: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since), Value(knownEpoch), Value(reached)] }
 }
 
-/// The same since some time ago, whatever the clocks of gateways show. Not before `notBefore`, unless the clock was set back since then.
+/// ``Baseline`` at a time relative to the database's clock, so that the gateways' clocks have no influence. The time is
+/// not before `notBefore`, unless the clock was set back since then.
 struct RecentBaseline: PostgresQuery {
     let app: AppID
     let user: UserID
-    /// In microseconds.
+    /// The age of the baseline in microseconds.
     let recent: Int64
     let notBefore: Postgres.Timestamp
 
@@ -320,7 +321,7 @@ struct RecentBaseline: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(recent), .timestamp(notBefore)] }
 }
 
-/// Changes of several conversations and of the user's own log.
+/// Reads changes of several conversations and of the user's own log.
 struct ReadLogs: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -328,7 +329,7 @@ struct ReadLogs: PostgresQuery {
     let afters: [Int64]
     let userAfter: Int64?
     let limit: Int64
-    /// The bytes that the answer may have, about; nil: no bound.
+    /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
     typealias Columns = LogColumns
@@ -344,14 +345,14 @@ struct ReadLogs: PostgresQuery {
     }
 }
 
-/// Changes of one conversation, as no user in particular sees them.
+/// Reads changes of one conversation, independent of a reader.
 struct ReadChanges: PostgresQuery {
     let conversation: ConversationID
     let after: Int64
     let limit: Int64
-    /// Those whose numbers are told.
+    /// The users whose counts are included.
     let users: [String]
-    /// The bytes that the answer may have, about; nil: no bound.
+    /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
     typealias Columns = LogColumns
@@ -362,9 +363,10 @@ struct ReadChanges: PostgresQuery {
     var parameters: [Value] { [.uuid(conversation.rawValue), .int8(after), .int8(limit), .textArray(users), Value(maxBytes)] }
 }
 
-/// The heads of the logs that have grown since a time, of which the last two minutes count: only the log's recent rows are read, not its history.
+/// Reads the heads of the logs that have grown since a time. Only the last two minutes count, so that the query reads
+/// the log's recent rows and not its history.
 ///
-/// One about a time that has not come yet, as after the clock was set back, is one about now.
+/// If the time is in the future, because the clock was set back, the present time replaces it.
 struct ReadHeads: PostgresQuery {
     let since: Postgres.Timestamp?
 

@@ -7,16 +7,16 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the call of a client's first load: a page of conversations together with messages of each. One statement reads all of it.
+/// Answers the call of a client's first load: a page of conversations with messages of each. One statement reads
+/// everything.
 struct FirstLoadHandler: CallHandler {
     private let support: CallSupport
 
-    /// The most messages that come with one conversation, however many of them are unread.
+    /// The maximum number of messages with one conversation, even if more are unread.
     static let messagesLimit: Int64 = 1000
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the method to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.loadConversations) { try await self.loadConversations($0, in: $1) }
     }
@@ -24,7 +24,7 @@ struct FirstLoadHandler: CallHandler {
     private struct Item {
         let view: ViewRow
         let isCut: Bool
-        /// Newest first, without the view's last message.
+        /// Messages, newest first, without the view's last message.
         var earlier: [MessageRow] = []
     }
 
@@ -60,7 +60,8 @@ struct FirstLoadHandler: CallHandler {
         }
     }
 
-    /// A row is a conversation, a message of the conversation before it, or says that there are more conversations.
+    /// Reads the rows. A row is a conversation, a message of the preceding conversation, or the mark that the list
+    /// continues.
     private static func items(_ rows: some Sequence<Row>, by columns: ConversationLoadColumns) throws -> (items: [Item], hasMore: Bool) {
         var items: [Item] = []
         var hasMore = false

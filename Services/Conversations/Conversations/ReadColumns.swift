@@ -2,9 +2,10 @@
 import FoundationEssentials
 import Postgres
 
-// The columns of statements about conversations and messages, beside which the functions of schema `conversations` (Shared/Schema) say what they mean.
+// Result columns of statements about conversations and messages. The functions in the schema `conversations`
+// (Shared/Schema) define their meaning.
 
-/// Of ``ListConversations``.
+/// The result columns of ``ListConversations``.
 struct ConversationListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -19,7 +20,7 @@ struct ConversationListColumns: ColumnSet {
     }
 }
 
-/// Of ``LoadConversations``.
+/// The result columns of ``LoadConversations``.
 struct ConversationLoadColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -36,7 +37,7 @@ struct ConversationLoadColumns: ColumnSet {
     }
 }
 
-/// Of ``GetConversations``.
+/// The result columns of ``GetConversations``.
 struct ConversationsGetColumns: ColumnSet {
     let covered: Column<Int64>
     let view: ViewColumns
@@ -47,7 +48,7 @@ struct ConversationsGetColumns: ColumnSet {
     }
 }
 
-/// Of ``ListMessages``.
+/// The result columns of ``ListMessages``.
 struct MessageListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -62,7 +63,7 @@ struct MessageListColumns: ColumnSet {
     }
 }
 
-/// Of ``LocateMessages``.
+/// The result columns of ``LocateMessages``.
 struct MessagesLocateColumns: ColumnSet {
     let number: Column<Int64>
     let conversation: Column<UUID>

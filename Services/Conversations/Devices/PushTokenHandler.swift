@@ -6,13 +6,12 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Keeps where devices can be reached while no socket is open (docs/conformance.md §3.7).
+/// Answers the calls about push tokens, by which devices without a socket are reached (docs/conformance.md §3.7).
 struct PushTokenHandler: CallHandler {
     private let support: CallSupport
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(AccountAPI.setPushToken) { try await self.setPushToken($0, in: $1) }
         router.register(AccountAPI.deletePushToken) { try await self.deletePushToken($0, in: $1) }
@@ -27,7 +26,7 @@ struct PushTokenHandler: CallHandler {
             bundle: token.hasApnsBundleID ? token.apnsBundleID : nil, sender: token.hasGcmSenderID ? token.gcmSenderID : nil,
             version: token.hasIosVersion ? token.iosVersion : nil, limit: support.quotas.pushTokens)
         _ = try await support.once(caller) {
-            // The user's quota is locked: alone in its transaction.
+            // The statement locks the user's quota, so it runs in its own transaction.
             guard let written = try await support.write(query, for: caller) else { return nil }
             let columns = try written.columns(of: SetPushToken.self)
             guard try written.rows[0][columns.outcome] == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }

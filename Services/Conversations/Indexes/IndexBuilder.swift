@@ -7,8 +7,9 @@ import ServiceLifecycle
 import StrataModel
 import Synchronization
 
-/// Builds the indexes of metadata that apps have named, and removes those that they took back, in short transactions that each note how far they came. So any
-/// instance can be killed at any moment, and another one goes on. Apps are served in turn, see ``AppTurns``.
+/// Builds the metadata indexes that apps have declared, and removes those that apps have dropped. Each short
+/// transaction stores its progress. So any instance can be killed at any time, and another one continues. ``AppTurns``
+/// decides which app is next.
 final class IndexBuilder: Service {
     private let database: Database
     private let logger: Logger
@@ -16,11 +17,12 @@ final class IndexBuilder: Service {
     private let failures = Counter(label: "strata_conversations_index_failures_total")
     private let lookedAt = Counter(label: "strata_conversations_indexed_total")
 
-    /// Conversations or entries of a transaction.
+    /// The maximum number of conversations or entries in one transaction.
     private static let batch: Int64 = 1000
-    /// Between two looks for something to build.
+    /// The pause before the next search for work.
     private static let pause = Duration.seconds(1)
-    /// Between two batches, in proportion to what the first took: a build takes a part of the database's time, not all of it.
+    /// The pause between two batches, as a multiple of the first one's duration, so that a build uses only part of the
+    /// database's time.
     private static let rest = 1.0
 
     init(database: Database, logger: Logger) {
@@ -28,7 +30,7 @@ final class IndexBuilder: Service {
         self.logger = logger
     }
 
-    /// Works until the service stops. Failures are logged, and tried again at the next look.
+    /// Works until the service stops. It logs a failure and retries after a pause.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while true {
@@ -38,8 +40,8 @@ final class IndexBuilder: Service {
         }
     }
 
-    /// One batch.
-    /// - Returns: how long to wait for the next.
+    /// Processes one batch.
+    /// - Returns: the pause before the next one.
     private func turn() async -> Duration {
         let start = ContinuousClock.now
         do {
@@ -58,8 +60,9 @@ final class IndexBuilder: Service {
         logger.warning("an index of metadata could not be built further", metadata: ["error.code": "\(failure.code.id)"])
     }
 
-    /// One batch, of the app whose turn it is. A failure of one app is logged, and holds up no other.
-    /// - Returns: how many conversations or entries it came to; 0: nothing can be done at the moment; nil: no index waits.
+    /// Processes one batch of the app whose turn it is. A failure of one app is logged and does not stop other apps.
+    /// - Returns: the number of processed conversations or entries. 0: no work is possible at the moment. nil: no index
+    ///   is unfinished.
     func step(batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
         let rows = try await database.runAlone(AppsWithUnfinishedIndexes(), deadline: deadline)
         guard let row = rows.first else { return nil }
@@ -82,7 +85,8 @@ final class IndexBuilder: Service {
         return canWork
     }
 
-    /// - Returns: what the batch came to for this app, as for all.
+    /// Processes one batch of this app.
+    /// - Returns: the same numbers as ``step(batch:deadline:)``.
     private func step(for app: AppID, batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
         let rows = try await database.runAlone(BuildIndexes(app: app, limit: batch), deadline: deadline)
         guard let row = rows.first else { return nil }

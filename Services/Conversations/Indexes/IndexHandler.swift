@@ -14,7 +14,6 @@ struct IndexHandler: CallHandler {
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(IndexAPI.findConversations) { try await self.find($0, in: $1) }
         router.register(IndexAPI.list) { try await self.list($0, in: $1) }
@@ -45,7 +44,7 @@ struct IndexHandler: CallHandler {
         }
     }
 
-    /// - Throws: what a client is told for an outcome that is no success.
+    /// Throws the failure for an outcome that is not a success.
     private static func check(_ outcome: String, of path: MetadataPath, isOfUser: Bool) throws(Failure) {
         switch outcome {
         case "not_indexed":
@@ -53,7 +52,7 @@ struct IndexHandler: CallHandler {
         case "building":
             throw .invalid("metadata.\(path.dotted)", reason: "cannot be asked for yet, since its index is being built")
         case "unknown_cursor":
-            // Apps' own servers are told so in all of their lists.
+            // Apps' own servers get this failure in all of their lists.
             throw isOfUser ? ConversationHandler.unknownCursor : .notFound("conversation in this list")
         default: break
         }

@@ -3,16 +3,16 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-// Statements about indexes of metadata, see Shared/Schema/Functions/metadata_indexes.sql.
+// Statements about metadata indexes, see Shared/Schema/Functions/metadata_indexes.sql.
 
-/// A page of the ids of conversations that match a condition.
+/// Lists one page of the ids of conversations that match a condition.
 struct FindConversations: PostgresQuery {
     let app: AppID
-    /// Whose list it is; nil: all conversations of the app.
+    /// The user whose list is searched. nil: all conversations of the app.
     let user: UserID?
     let condition: MetadataCondition
     let pageSize: Int64
-    /// The last one of the page before.
+    /// The last conversation of the previous page. nil: the first page.
     let from: ConversationID?
 
     typealias Columns = FoundConversationsColumns
@@ -35,11 +35,11 @@ struct FindConversations: PostgresQuery {
     }
 }
 
-/// Of ``FindConversations``.
+/// The result columns of ``FindConversations``.
 struct FoundConversationsColumns: ColumnSet {
     let outcome: Column<String>
     let ids: Column<[UUID]>
-    /// Null: more than are counted.
+    /// The number of matching conversations. Null: more than the counting limit.
     let total: Column<Int64>
     let hasMore: Column<Bool>
 
@@ -51,7 +51,7 @@ struct FoundConversationsColumns: ColumnSet {
     }
 }
 
-/// All key paths that an app has named.
+/// Lists all key paths that an app has declared.
 struct ListIndexes: PostgresQuery {
     let app: AppID
 
@@ -62,11 +62,11 @@ struct ListIndexes: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue)] }
 }
 
-/// Names a key path.
+/// Declares a key path.
 struct AddIndex: PostgresQuery {
     let app: AppID
     let path: MetadataPath
-    /// That an app can name.
+    /// The maximum number of key paths of an app.
     let most: Int64
 
     typealias Columns = AddedIndexColumns
@@ -77,7 +77,7 @@ struct AddIndex: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(path.dotted), .int8(most)] }
 }
 
-/// Takes a key path back. The answer: whether the app had named it.
+/// Drops a key path. The answer is true if the app had declared it.
 struct RemoveIndex: PostgresQuery {
     let app: AppID
     let path: MetadataPath
@@ -89,7 +89,7 @@ struct RemoveIndex: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(path.dotted)] }
 }
 
-/// Apps with indexes that are being built or removed.
+/// Finds the apps with indexes that are being built or removed.
 struct AppsWithUnfinishedIndexes: PostgresQuery {
     typealias Columns = AppsColumns
 
@@ -98,10 +98,10 @@ struct AppsWithUnfinishedIndexes: PostgresQuery {
     var parameters: [Value] { [] }
 }
 
-/// Goes on with an index of an app that is being built or removed.
+/// Continues building or removing an index of an app.
 struct BuildIndexes: PostgresQuery {
     let app: AppID
-    /// Conversations or entries to look at.
+    /// The maximum number of conversations or entries to process.
     let limit: Int64
 
     typealias Columns = IndexBuildColumns
@@ -111,7 +111,7 @@ struct BuildIndexes: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }
 
-/// A key path that an app has named.
+/// The columns of a declared key path.
 struct IndexColumns: ColumnSet {
     private let path: Column<String>
     private let createdAt: Column<Postgres.Timestamp>
@@ -123,7 +123,7 @@ struct IndexColumns: ColumnSet {
         readyAt = try names.column("ready_at")
     }
 
-    /// Nil where all are null.
+    /// Returns the key path, or nil if the columns are null.
     func index(in row: Row) throws(PostgresError) -> MetadataIndex? {
         guard let path = try row[optional: path] else { return nil }
         return MetadataIndex(
@@ -132,7 +132,7 @@ struct IndexColumns: ColumnSet {
     }
 }
 
-/// Of ``AddIndex``.
+/// The result columns of ``AddIndex``.
 struct AddedIndexColumns: ColumnSet {
     let outcome: Column<String>
     let index: IndexColumns
@@ -143,9 +143,10 @@ struct AddedIndexColumns: ColumnSet {
     }
 }
 
-/// Of ``BuildIndexes``.
+/// The result columns of ``BuildIndexes``.
 struct IndexBuildColumns: ColumnSet {
-    /// Null: no index waits. 0: one does, and nothing can be done at the moment.
+    /// The number of processed conversations or entries. Null: no index is unfinished. 0: one is, but no work is
+    /// possible at the moment.
     let lookedAt: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { lookedAt = try names.column("looked_at") }

@@ -3,32 +3,34 @@ import Metrics
 import Postgres
 import StrataModel
 
-/// What one user, or all users of one app, may have of things that nothing else bounds; nil: no limit.
+/// The maximum numbers of objects that one user, or all users of one app, may have. nil: no limit.
 ///
-/// They are checked in the database, under a lock, and what is over a quota is refused with the name of the property. A quota keeps nothing that is there already.
+/// The database checks quotas under a lock. A request that would exceed a quota is refused with the name of the
+/// property. A quota does not remove existing objects.
 public struct Quotas: Sendable, Equatable {
-    /// Users that one user follows without having met them.
+    /// The maximum number of users that one user follows without having met them.
     public var followed: Int? = 10_000
-    /// Users whom one user has blocked.
+    /// The maximum number of users that one user has blocked.
     public var blocked: Int? = 10_000
-    /// Devices of one user that can be reached by push.
+    /// The maximum number of devices of one user with a push token.
     public var pushTokens: Int? = 100
-    /// Contents of one user that are in no message: announced, being uploaded, or not sent yet.
+    /// The maximum number of contents of one user that no message refers to: announced, being uploaded, or not sent
+    /// yet.
     public var uploads: Int? = 1000
-    /// Their bytes, as announced.
+    /// The maximum announced bytes of these contents.
     public var uploadBytes: Int? = 10 << 30
-    /// The same of all users of one app.
+    /// The maximum number of contents of all users of one app that no message refers to.
     public var appUploads: Int? = 100_000
-    /// Their bytes, as announced.
+    /// The maximum announced bytes of these contents.
     public var appUploadBytes: Int? = 1 << 40
-    /// Messages of one app's own server that wait for their time.
+    /// The maximum number of pending delayed messages of one app's own server.
     public var delayedMessages: Int? = 10_000
 
-    /// The defaults.
+    /// Creates the default quotas.
     public init() {}
 }
 
-/// A quota that was reached, with what is told about it and counted.
+/// An exceeded quota, with its failure and its metric.
 enum QuotaRefusal: String {
     case followed, blocked
     case pushTokens = "push_tokens"
@@ -37,7 +39,7 @@ enum QuotaRefusal: String {
     case appUploads = "app_uploads"
     case appUploadBytes = "app_upload_bytes"
     case delayedMessages = "delayed_messages"
-    /// The bound is a setting of the app.
+    /// Additions to conversations. The limit is a setting of the app.
     case additions
 
     func failure(_ quotas: Quotas) -> Failure {

@@ -3,7 +3,6 @@
 import Conversations
 import ServiceKit
 
-/// The `conversations` executable.
 @main
 enum Main {
     static func main() async { await ConversationsService.main() }

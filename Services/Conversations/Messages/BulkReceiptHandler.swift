@@ -8,8 +8,8 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the call by which one user gives receipts of many messages of one conversation. Unlike single ones they wait for no others: they are one change
-/// as they are.
+/// Answers the call by which one user gives receipts for many messages of one conversation. Such a call becomes one
+/// change immediately, whereas single receipts are gathered first.
 struct BulkReceiptHandler: CallHandler {
     private let support: CallSupport
     private let given = Counter(label: "strata_conversations_receipts_total")
@@ -17,7 +17,6 @@ struct BulkReceiptHandler: CallHandler {
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the method to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.giveReceipts) { try await self.giveReceipts($0, in: $1) }
     }
@@ -39,14 +38,14 @@ struct BulkReceiptHandler: CallHandler {
         }
     }
 
-    /// Receipts of one user of messages of one conversation.
+    /// The result of giving receipts.
     struct Given {
-        /// Those that the user does not see in the conversation.
+        /// Messages that the user does not see in the conversation.
         var ignored: [MessageID]
         var place: LogPosition
     }
 
-    /// Gives them, once if the change has a name.
+    /// Gives receipts, at most once under an idempotency key.
     func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> Given {
         let query = GiveReceipts(
             app: caller.app, user: caller.user, conversation: conversation, messages: messages, status: kind == .read ? 2 : 1,
@@ -54,7 +53,7 @@ struct BulkReceiptHandler: CallHandler {
             origin: caller.origin)
         given.increment(by: messages.count)
         return try await support.once(caller) {
-            // It takes as long as hundreds of single ones: alone in its transaction.
+            // The statement takes as long as hundreds of single receipts, so it runs in its own transaction.
             guard let written = try await support.write(query, for: caller) else { return nil }
             let (change, ignored) = try support.reading {
                 let (row, columns) = (written.rows[0], try written.columns(of: GiveReceipts.self))
@@ -72,7 +71,7 @@ struct BulkReceiptHandler: CallHandler {
         }
     }
 
-    /// Those of the messages that the user does not see in the conversation now.
+    /// Returns the messages that the user at present does not see in the conversation.
     private func unseen(_ messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> [MessageID] {
         let rows = try await support.database.runAlone(
             SeenMessages(app: caller.app, user: caller.user, conversation: conversation, messages: messages), for: caller)

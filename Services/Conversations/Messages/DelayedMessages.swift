@@ -7,11 +7,14 @@ import Postgres
 import ServiceLifecycle
 import StrataModel
 
-/// Sends messages of apps' own servers whose delay is over, and shows their senders as typing before that. Apps are served in turn, see ``AppTurns``.
+/// Sends due delayed messages of apps' own servers, and shows their senders as typing before. ``AppTurns`` decides
+/// which app is next.
 ///
-/// Every instance does it: each is given other messages by the database, which sends a message and forgets it in one transaction. So a message is sent once,
-/// whatever is killed meanwhile. One that cannot be sent now waits with the others of its conversation, and holds up no other. Typing is published as the
-/// presence service publishes it, and ends by itself if nothing more is said.
+/// Every instance runs it. The database gives each instance other messages, and sends and removes a message in one
+/// transaction. So each message is sent once, even if instances are killed. A message that cannot be sent is retried
+/// later, together with the following ones of its conversation; other conversations are not delayed.
+///
+/// Typing is published in the same form as by the presence service. It ends automatically if it is not renewed.
 struct DelayedMessages: Service {
     private let support: CallSupport
     private let logger: Logger
@@ -19,19 +22,20 @@ struct DelayedMessages: Service {
     private let dropped = Counter(label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "dropped")])
     private let failures = Counter(label: "strata_conversations_delayed_message_failures_total")
 
-    /// A delay has a second at least: whatever other instances take meanwhile is seen before it is due.
+    /// The longest pause before the next search. A delay is at least as long, so messages accepted by other instances
+    /// are found before they are due.
     private static let longestPause = Duration.seconds(1)
-    /// Before looking again at what is due, and is with another instance.
+    /// The shortest pause, if another instance is working on due messages.
     private static let shortestPause = Duration.milliseconds(20)
-    /// Until a typist is forgotten of whom nothing more is heard: some steps of `type_delayed`.
+    /// The lifetime of a typing signal that is not renewed: several steps of `type_delayed`.
     static let typingGoodFor = Duration.seconds(10)
-    /// Messages of one app that one look finds.
+    /// The maximum number of messages of one app in one search.
     private static let sendBatch = 20
-    /// Apps that one look finds.
+    /// The maximum number of apps in one search.
     private static let appBatch: Int64 = 50
-    /// Typists in one transaction.
+    /// The maximum number of typing users in one transaction.
     private static let typingBatch: Int64 = 200
-    /// The time after which a look is repeated, because other apps may have become due.
+    /// The time after which the search is repeated, because other apps may have become due.
     private static let lookAgainAfter = Duration.milliseconds(200)
 
     init(_ support: CallSupport, logger: Logger) {
@@ -39,7 +43,7 @@ struct DelayedMessages: Service {
         self.logger = logger
     }
 
-    /// Works until the service stops. Failures are logged, and tried again a moment later.
+    /// Works until the service stops. It logs a failure and retries after a pause.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var pause = Duration.zero
@@ -47,8 +51,8 @@ struct DelayedMessages: Service {
         }
     }
 
-    /// Does all that is due.
-    /// - Returns: until when to wait before looking again.
+    /// Sends and announces everything that is due.
+    /// - Returns: the pause before the next search.
     func workOff() async -> Duration {
         var turns = AppTurns()
         do {
@@ -66,19 +70,19 @@ struct DelayedMessages: Service {
         logger.warning("delayed messages could not be sent", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
     }
 
-    /// The due work of one app, as one look found it.
+    /// The due work of one app, as found by one search.
     private struct Work {
         var messages: ArraySlice<UUID>
         /// True if senders are to be shown as typing.
         var isTyping: Bool
-        /// True if the app may have more messages that are due.
+        /// True if the app may have more due messages.
         let mayHaveMore: Bool
 
         var isEmpty: Bool { messages.isEmpty && !isTyping }
     }
 
-    /// Looks what is due, and serves the apps in turn. Ends early where another look may find more.
-    /// - Returns: nil; or, if there was nothing to do, until when there will be nothing.
+    /// Searches for due work and serves the apps in turn. It ends early if another search may find more.
+    /// - Returns: nil to search again at once; otherwise the pause before the next search.
     private func round(_ turns: inout AppTurns) async throws -> Duration? {
         let found = try await look()
         let lookedAt = ContinuousClock.now
@@ -122,7 +126,7 @@ struct DelayedMessages: Service {
         return (waiting, pause)
     }
 
-    /// Says once more which users of an app are typing, and of some that they are not.
+    /// Publishes which users of an app are still typing, and which have finished.
     /// - Returns: false if no user was typing.
     private func announceTyping(in app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runAlone(TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
@@ -139,7 +143,7 @@ struct DelayedMessages: Service {
         return !rows.isEmpty
     }
 
-    /// Sends a message that is due, or puts it off if it cannot be sent now.
+    /// Sends a due message, or postpones it if it cannot be sent now.
     /// - Returns: true if it was sent or dropped.
     private func send(_ id: UUID) async throws -> Bool {
         let deadline = ContinuousClock.now + .seconds(30)
@@ -152,8 +156,8 @@ struct DelayedMessages: Service {
         }
     }
 
-    /// Sends a message that is due.
-    /// - Returns: false if another instance has it.
+    /// Sends a due message.
+    /// - Returns: false if another instance sends it.
     private func send(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runAlone(SendDelayed(message: id), deadline: deadline)
         let (row, columns) = (try support.row(rows), try rows.columns(of: SendDelayed.self))
@@ -162,7 +166,7 @@ struct DelayedMessages: Service {
         return true
     }
 
-    /// Tells what was sent. A publication that is lost here is found by the gateways, as any other.
+    /// Publishes a sent message. If the publication is lost, gateways find the change in the log, as with any other.
     private func announce(_ row: Row, by columns: DelayedColumns, deadline: ContinuousClock.Instant) async throws {
         let (app, conversation) = (AppID(rawValue: try row[columns.app]), ConversationID(rawValue: try row[columns.conversation]))
         let actor = try row[optional: columns.actor].map { UserID(trusted: $0) }
@@ -196,14 +200,13 @@ struct DelayedMessages: Service {
     }
 }
 
-/// Takes a message that is to be sent later.
+/// Stores a message that is to be sent later.
 struct DelayMessage: PostgresQuery {
-    /// What will be sent.
     let message: SendServerMessage
-    /// In milliseconds, as is ``typing``.
+    /// The delay in milliseconds. ``typing`` has the same unit.
     let delay: Int64
     let typing: Int64
-    /// The most that the app may have.
+    /// The maximum number of delayed messages of the app.
     let limit: Int?
 
     typealias Columns = DelayColumns
@@ -225,7 +228,7 @@ struct DelayMessage: PostgresQuery {
     }
 }
 
-/// Of ``DelayMessage``.
+/// The result columns of ``DelayMessage``.
 struct DelayColumns: ColumnSet {
     let outcome: Column<String>
     let badContent: Column<UUID>
@@ -238,13 +241,13 @@ struct DelayColumns: ColumnSet {
     }
 }
 
-/// The apps with delayed messages that are due, and some of these messages.
+/// Finds the apps with due delayed messages, and some of these messages.
 struct DueDelayed: PostgresQuery {
-    /// The id behind which to look. A random one reaches every app, if there are more than fit.
+    /// The id after which the search begins. A random id reaches every app in the long run, even if there are more than
+    /// `apps`.
     let after: AppID
-    /// The most apps.
     let apps: Int64
-    /// The most messages of one app.
+    /// The maximum number of messages of one app.
     let limit: Int64
 
     typealias Columns = DueDelayedColumns
@@ -261,7 +264,8 @@ struct DueDelayedColumns: ColumnSet {
     let app: Column<UUID>
     let ids: Column<[UUID]>
     let isTyping: Column<Bool>
-    /// The time until anything is due, in microseconds. Only in the last row; null if no message waits.
+    /// The time until the next message or typing signal is due, in microseconds. Only in the last row. Null: no message
+    /// is pending.
     let nextIn: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -272,7 +276,7 @@ struct DueDelayedColumns: ColumnSet {
     }
 }
 
-/// Has a delayed message wait for a moment more.
+/// Postpones a delayed message by a moment.
 struct PutOffDelayed: PostgresQuery {
     let message: UUID
 
@@ -283,10 +287,9 @@ struct PutOffDelayed: PostgresQuery {
     var parameters: [Value] { [.uuid(message)] }
 }
 
-/// Goes on with the typing of the senders of delayed messages of an app.
+/// Advances the typing of senders of an app's delayed messages.
 struct TypeDelayed: PostgresQuery {
     let app: AppID
-    /// The most senders.
     let limit: Int64
 
     typealias Columns = TypeDelayedColumns
@@ -297,11 +300,11 @@ struct TypeDelayed: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }
 
-/// Of ``TypeDelayed``.
+/// The result columns of ``TypeDelayed``.
 struct TypeDelayedColumns: ColumnSet {
     let conversation: Column<UUID>
     let actor: Column<String>
-    /// NULL: nothing is to be said.
+    /// The typing action to publish. NULL: none.
     let action: Column<String>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -316,7 +319,8 @@ struct SendDelayed: PostgresQuery {
 
     typealias Columns = DelayedColumns
 
-    /// Of any app: whether webhooks are to be told, the database looks itself.
+    /// Always includes the recording, because the message's app is unknown here; the database decides if webhooks
+    /// report the change.
     static let statement = Statement(
         "message.send_delayed",
         sql: """
@@ -327,7 +331,7 @@ struct SendDelayed: PostgresQuery {
     var parameters: [Value] { [.uuid(message)] }
 }
 
-/// Of ``SendDelayed``.
+/// The result columns of ``SendDelayed``.
 struct DelayedColumns: ColumnSet {
     let app: Column<UUID>
     let conversation: Column<UUID>

@@ -4,14 +4,16 @@ import Mutations
 import Postgres
 import StrataModel
 
-/// What the deletion of a message came to: for all, a change of the conversation; for one user, an entry of the user's own log.
+/// The effects of a message's deletion: for all, a change of the conversation; for one user, an entry in the user's own
+/// log.
 struct MessageDeletion {
     let conversation: ConversationID
-    /// Of the change, if it was deleted for all.
+    /// The position and time of the conversation's change. nil: the message was not deleted for all.
     let place: (position: Position, createdAt: StrataModel.Timestamp)?
-    /// Of the entry of the user's log, if the user deleted it from their own devices.
+    /// The position and time of the entry in the user's own log. nil: the message was not deleted from the user's
+    /// devices.
     let userPlace: (position: Position, createdAt: StrataModel.Timestamp)?
-    /// For the former participants who saw it, if it was deleted for all.
+    /// Notices for the former participants who saw the message, if it was deleted for all.
     let former: [UserNotice]
     private let messageCount: Int64
     private let ordinal: Int64
@@ -21,7 +23,7 @@ struct MessageDeletion {
     private let overrides: [(user: UserID, last: MessageRow?)]
     private let hiddenFrom: [UserID]
 
-    /// - Throws: the refusal, or an error of decoding.
+    /// - Throws: the refusal, or a decoding error.
     init(_ written: Written, in app: AppID) throws {
         let (row, columns) = (written.rows[0], try written.columns(of: DeleteMessage.self))
         try Refusal.check(try row[columns.outcome], what: "message")
@@ -43,7 +45,7 @@ struct MessageDeletion {
             .map { row in (UserID(trusted: try row[columns.overrideUser]), try MessageRow(row, by: columns.message)) }
     }
 
-    /// The users whose message is shown as the last one now.
+    /// The users in the messages that are now shown as the last one.
     var senders: [UserID] { Array(Set(([last] + overrides.map(\.last)).flatMap { $0?.users ?? [] })) }
 
     func change(of message: MessageID, by caller: Caller, _ identities: [UserID: BasicIdentity]) -> Change? {

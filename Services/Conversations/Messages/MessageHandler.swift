@@ -20,7 +20,6 @@ struct MessageHandler: CallHandler {
         bulkReceipts = BulkReceiptHandler(support)
     }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.sendMessage) { try await self.sendMessage($0, in: $1) }
         router.register(ConversationsAPI.scheduleMessage) { try await self.scheduleMessage($0, in: $1) }
@@ -50,7 +49,7 @@ struct MessageHandler: CallHandler {
 
     private func sendMessage(_ request: ProtoSendMessageRequest, for caller: Caller) async throws -> ProtoSendMessageResponse? {
         let (id, conversation) = (try MessageID(contract: request.id), try ConversationID(contract: request.conversationID))
-        // Before anything is written: what cannot be read back must not be stored.
+        // Encode the parts before anything is written, so that no unreadable message is stored.
         var parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         let contents = parts.compactMap(\.contentID)
         if !contents.isEmpty {
@@ -80,7 +79,7 @@ struct MessageHandler: CallHandler {
             .map { StrataModel.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
         let kept = try columns.kept.numbers(in: row, at: position)
         var numbers = Dictionary(kept.map { ($0.user, $0.numbers) }) { first, _ in first }
-        // A sender who does not take part has none.
+        // A sender who is not a participant has no counts.
         if let uncounted = try row[optional: columns.uncounted] {
             numbers[caller.user] = UserNumbers(uncounted: uncounted, hidden: try row[columns.hidden], position: position)
         }
@@ -99,11 +98,14 @@ struct MessageHandler: CallHandler {
         }
     }
 
-    /// With content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a message id that another
-    /// transaction is using: then this one is run again, alone.
+    /// Stores a message.
+    ///
+    /// A message with content also locks the content, so it runs in its own transaction. Other messages share one, in
+    /// which no statement may wait for a message id that another transaction is using. Such a statement is repeated in
+    /// its own transaction.
     private func store(_ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller) async throws -> Written? {
         if request.byServer {
-            // Alone: what it looks up of a sender who does not take part must not hold up those that share a transaction.
+            // Use a separate transaction: the lookups for a sender who is not a participant must not delay a group.
             var query = query
             query.waits = true
             return try await support.write(
@@ -113,13 +115,14 @@ struct MessageHandler: CallHandler {
         guard let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey)) else { return nil }
         let columns = try written.columns(of: SendMessage.self)
         if try written.rows[0][columns.outcome] != "busy_id" { return written }
-        // One that waits for another transaction does so where no list and no replay needs a connection.
+        // A statement that waits for another transaction runs in the large pool, where no list or replay needs the
+        // connection.
         var query = query
         query.waits = true
         return try await support.write(query, for: caller, on: .large)
     }
 
-    /// Takes a message of an app's own server that is to be sent later.
+    /// Stores a message of an app's own server for later sending.
     private func scheduleMessage(_ request: ProtoScheduleMessageRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let message = request.message
         let caller = try Caller(app: message.appID, user: message.actor, context)
@@ -150,14 +153,14 @@ struct MessageHandler: CallHandler {
         return ProtoEmpty()
     }
 
-    /// Who is shown as the sender.
     private func sender(of request: ProtoSendMessageRequest, for caller: Caller) async throws(Failure) -> MessageSender {
         if request.hasSenderName { return .name(request.senderName) }
         let identities = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
         return .user(identities[caller.user] ?? BasicIdentity(userID: caller.user))
     }
 
-    /// - Throws: why the app's own server cannot send a message for this sender.
+    /// Checks if the app's own server can send a message for this sender.
+    /// - Throws: the refusal.
     static func checkSender(_ outcome: String) throws(Failure) {
         switch outcome {
         case "unknown_sender": throw .invalid("sender", reason: "has no identity")
@@ -166,7 +169,7 @@ struct MessageHandler: CallHandler {
         }
     }
 
-    /// - Parameter message: the one that has the id, if the caller may see it.
+    /// - Parameter message: the message that has the id. nil if the caller may not see it.
     private func idInUse(by message: MessageRow?, _ caller: Caller) async throws -> Failure {
         guard let message else { return Failure(.idInUse, "The id is in use.") }
         let identities = try await support.directory.basic(message.users, in: caller.app, deadline: caller.deadline)
@@ -213,7 +216,8 @@ struct MessageHandler: CallHandler {
         }
         let total = try header[columns.total]
         let messages = try rows.dropFirst().compactMap { try MessageRow($0, by: columns.message) }
-        // What the page does not hold, and what comes after it, stands in a last row without a message.
+        // If the page is cut or the list continues after it, a last row without a message has the outcome "more", the
+        // last id, or both.
         let end = messages.count < rows.count - 1 ? rows.last : nil
         let (isCut, lastID) = try (end?[optional: columns.outcome] == "more", end?[optional: columns.lastID])
         let identities = try await support.directory.basic(
@@ -267,12 +271,13 @@ struct MessageHandler: CallHandler {
         return ProtoChangePlace(try await receipts.give(kind, by: caller.user, in: caller.app, to: id))
     }
 
-    /// One with a name is not gathered with those of others: it is committed together with its name.
+    /// Gives a receipt with an idempotency key. It is not gathered with other receipts, because it is committed
+    /// together with its key.
     private func giveNamed(_ kind: ReceiptKind, to message: MessageID, by caller: Caller) async throws -> LogPosition {
         let located = try await database.run(
             LocateMessages(app: caller.app, users: [caller.user.rawValue], messages: [message.rawValue]), deadline: caller.deadline)
         guard let row = located.first else {
-            // Deleted since, perhaps.
+            // The message may have been deleted since the first request.
             return try await support.once(caller) { throw Failure.notFound("message") }
         }
         let conversation = ConversationID(rawValue: try row[try located.columns(of: LocateMessages.self).conversation])

@@ -6,25 +6,26 @@ import Postgres
 import StrataModel
 import SwiftProtobuf
 
-/// The parts of a message as the database stores them.
+/// The stored form of a message's parts.
 enum MessageParts {
     static func encode(_ parts: [MessagePart]) throws -> [UInt8] {
         try ProtoMessageParts.with { $0.parts = parts.map { ProtoMessagePart($0) } }.serializedBytes()
     }
 
-    /// Why a message was refused that refers to `content`.
+    /// Returns the failure for a message whose `content` cannot be sent.
     static func unsendable(_ content: ContentID, in parts: [MessagePart]) -> Failure {
         let index = parts.firstIndex { $0.contentID == content } ?? 0
         return .invalid("parts.\(index).content", reason: "is not content that was uploaded, and that you may send")
     }
 
-    /// Why a message of an app's own server was refused that states another size of content than was uploaded.
+    /// Returns the failure for a message of an app's own server that states a wrong content size.
     static func otherSize(at index: Int) -> Failure { .invalid("parts.\(index).content", reason: "has another size than was uploaded") }
 }
 
 extension CallSupport {
-    /// Gives every part with rich content the size that was uploaded, whatever a client said. An app's own server has to be right, if it says a size.
-    /// - Throws: `invalid_property` naming the first part whose content there is not, or whose size is another one.
+    /// Sets the size of every part with rich content to its uploaded size, and ignores sizes that users state. If an
+    /// app's own server states a size, it must be correct.
+    /// - Throws: `invalid_property` naming the first part whose content is missing or whose stated size is wrong.
     func measure(_ parts: inout [MessagePart], by user: UserID, in app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
@@ -47,8 +48,10 @@ extension CallSupport {
     }
 }
 
-/// The contents that are uploaded and that the user may see. Whether the user may send them is decided when they are sent, but no difference in the answer
-/// may tell the user that content exists which they may not see. The app's own server may know of all content.
+/// Reads the sizes of uploaded contents that the user can see.
+///
+/// A later check decides if the user may send them. The answer must not reveal the existence of contents that the user
+/// cannot see. The app's own server sees all contents of the app.
 struct ReadContentSizes: PostgresQuery {
     let app: AppID
     let contents: [ContentID]

@@ -3,21 +3,22 @@ import Contracts
 import FoundationEssentials
 import StrataModel
 
-/// Carries out one edit of a message's parts (docs/conformance.md §6.7). A pure value; nothing is stored here.
+/// Applies one edit to a message's parts (docs/conformance.md §6.7). It is a pure value and stores nothing.
 struct PartEditor {
-    /// After the edit.
+    /// The parts after the edit.
     private(set) var parts: [MessagePart]
-    /// What was done; empty if nothing is different now.
+    /// The edits that changed something. Empty: the parts are unchanged.
     private(set) var edits: [Change.PartEdit] = []
-    /// Where the part stands that was added or replaced.
+    /// The index of the added or replaced part.
     private(set) var index = 0
     private let time: Timestamp
 
     /// - Parameters:
-    ///   - parts: before the edit.
-    ///   - time: when it is made, for what it touches.
-    ///   - limit: as many parts there may be afterwards.
-    /// - Throws: `not_found` for a part that there is not, `invalid_operation` for the removal of the last one, `invalid_property` for limits.
+    ///   - parts: the parts before the edit.
+    ///   - time: the time of the edit, for the parts that it changes.
+    ///   - limit: the maximum number of parts after the edit.
+    /// - Throws: `not_found` for a missing part, `invalid_operation` for the removal of the last one,
+    ///   `invalid_property` for exceeded limits.
     init(_ parts: [MessagePart], applying edit: ProtoEditPartsRequest.OneOf_Edit?, at time: Timestamp, limit: Int = Limits.partsPerMessage) throws {
         self.parts = parts
         self.time = time
@@ -36,7 +37,7 @@ struct PartEditor {
         return found
     }
 
-    /// Where the part stands that a client calls so; nil if there is none.
+    /// Returns the index of the referenced part, or nil.
     static func find(_ reference: ProtoPartReference, in parts: [MessagePart]) -> Int? {
         let found: Int?
         switch reference.reference {
@@ -76,7 +77,7 @@ struct PartEditor {
     private mutating func replaceAll(_ new: [MessagePart]) throws {
         var new = new
         for index in new.indices {
-            // A part that stays as it is was not changed now.
+            // An unchanged part keeps its time.
             let before = parts.first { $0.id == new[index].id }
             new[index].updatedAt = before?.updatedAt
             if new[index] != before { new[index].updatedAt = time }

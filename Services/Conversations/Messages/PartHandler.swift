@@ -12,12 +12,11 @@ struct PartHandler: CallHandler {
     private let support: CallSupport
     private var database: Database { support.database }
 
-    /// How often an edit starts anew because another edit was faster.
+    /// The maximum number of attempts when concurrent edits win.
     private static let attempts = 8
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Adds the method to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.editParts) { try await self.editParts($0, in: $1) }
     }
@@ -28,7 +27,8 @@ struct PartHandler: CallHandler {
             mutation: request.hasMutation ? request.mutation : nil, context)
         let id = try MessageID(contract: request.messageID)
         return try await support.once(caller) {
-            // The database knows nothing of parts: they are read, changed here, and written if they are still the same.
+            // The database does not know the format of parts. Read them, change them here, and write them if they are
+            // unchanged in the database.
             for _ in 0..<Self.attempts {
                 switch try await editOnce(id, as: request, for: caller) {
                 case .done(let answer): return answer
@@ -44,17 +44,18 @@ struct PartHandler: CallHandler {
 
     private enum Attempt {
         case done(ProtoEditPartsResponse)
-        /// They were changed meanwhile.
+        /// Another request changed the parts meanwhile.
         case partsAreOthers
-        /// It was carried out before, or another request is carrying it out.
+        /// The edit was carried out before, or another request is carrying it out.
         case isNamedAlready
     }
 
-    /// A repetition is shown the message as it is now; the part that was added or replaced the first time may stand elsewhere, or may be gone.
+    /// Answers a repetition with the message in its present state. The part that the first request added or replaced
+    /// may have another index, or may have been removed.
     private func answer(
         _ earlier: EarlierChange, of id: MessageID, to request: ProtoEditPartsRequest, for caller: Caller
     ) async throws -> ProtoEditPartsResponse {
-        // Nothing is shown of what was removed.
+        // A removed part is not shown.
         if case .remove = request.edit { return .with { $0.place = ProtoChangePlace(earlier.place) } }
         let rows = try await database.run(
             GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
@@ -94,7 +95,7 @@ struct PartHandler: CallHandler {
         let stored = try row[columns.parts]
         let identities = try await support.directory.basic(message.users, in: caller.app, deadline: caller.deadline)
 
-        // Never earlier than the change before it, whatever the clock says.
+        // The time must be later than that of the preceding change, even if the clock was set back.
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let time = StrataModel.Timestamp(microseconds: max(now, (message.updatedAt ?? message.sentAt).microseconds + 1))
         let editor = try PartEditor(message.parts, applying: request.edit, at: time, limit: support.partsLimit)

@@ -3,7 +3,8 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// A batch of receipts as a change: parallel arrays, one element a receipt. All are null if the receipts have no effect.
+/// The columns of a batch of receipts that became one change: parallel arrays with one element for each receipt. All
+/// are null if the receipts have no effect.
 struct ReceiptChangeColumns: ColumnSet {
     private let position: Column<Int64>
     private let createdAt: Column<Postgres.Timestamp>
@@ -14,7 +15,7 @@ struct ReceiptChangeColumns: ColumnSet {
     private let statuses: Column<[Int64]>
     private let senders: Column<[String]>
     private let audiences: Column<[Int64]>
-    /// Joined by line feeds.
+    /// User ids, joined by line feeds.
     private let hiddenFroms: Column<[String]>
     private let numbers: UserNumbersColumns
 
@@ -32,7 +33,7 @@ struct ReceiptChangeColumns: ColumnSet {
         numbers = try UserNumbersColumns(&names)
     }
 
-    /// The change in a row; nil if the receipts have no effect.
+    /// Returns the change in a row. nil if the receipts have no effect.
     func change(
         in row: Row, of conversation: ConversationID, in app: AppID, origin: Change.Origin? = nil
     ) throws(PostgresError) -> Change? {
@@ -63,7 +64,7 @@ struct ReceiptChangeColumns: ColumnSet {
     }
 }
 
-/// Of ``GiveGatheredReceipts``: an outcome for each receipt.
+/// The result columns of ``GiveGatheredReceipts``: an outcome for each receipt, and the change.
 struct ReceiptsGiveColumns: ColumnSet {
     let outcomes: Column<[String]>
     let change: ReceiptChangeColumns
@@ -74,7 +75,7 @@ struct ReceiptsGiveColumns: ColumnSet {
     }
 }
 
-/// Of ``GiveReceipts``.
+/// The result columns of ``GiveReceipts``.
 struct BulkReceiptColumns: ColumnSet {
     let outcome: Column<String>
     let ignored: Column<[UUID]>
@@ -87,7 +88,7 @@ struct BulkReceiptColumns: ColumnSet {
     }
 }
 
-/// Of ``SeenMessages``.
+/// The result columns of ``SeenMessages``.
 struct MessagesSeenColumns: ColumnSet {
     let message: Column<UUID>
 

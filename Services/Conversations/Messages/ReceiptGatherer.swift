@@ -7,10 +7,11 @@ import Postgres
 import StrataModel
 import Synchronization
 
-/// Gathers the receipts that arrive within a short window, so that those of one conversation become one change with one position.
+/// Gathers receipts that arrive within a short window, so that those of one conversation become one change with one
+/// position.
 ///
-/// Clients give one receipt a message: a page of history is a hundred of them, and a message to twenty users comes back as forty. Each caller still
-/// gets its own answer.
+/// Clients send one receipt for each message: a page of history causes a hundred receipts, and a message to twenty
+/// users causes forty. Each caller still gets its own answer.
 final class ReceiptGatherer: Sendable {
     private struct Receipt: Sendable {
         let app: AppID
@@ -25,9 +26,9 @@ final class ReceiptGatherer: Sendable {
         let conversation: ConversationID
     }
 
-    /// The most receipts that become one change.
+    /// The maximum number of receipts in one change.
     private static let batchLimit = 500
-    /// How long a receipt may take, from the end of the window on.
+    /// The deadline of a receipt, counted from the end of the window.
     private static let patience = Duration.seconds(10)
 
     private let database: Database
@@ -40,9 +41,10 @@ final class ReceiptGatherer: Sendable {
     private let changes = Counter(label: "strata_conversations_receipt_changes_total")
 
     /// - Parameters:
-    ///   - window: how long the first receipt waits for others.
-    ///   - audienceLimit: participants beyond whom only the sender and the reader are told.
-    ///   - recordedApps: for which apps receipts are recorded for webhooks; nil: for none.
+    ///   - window: the time for which the first receipt waits for others.
+    ///   - audienceLimit: the maximum number of participants for which all are notified. Beyond it, only the sender and
+    ///     the reader are.
+    ///   - recordedApps: the apps whose receipts are recorded for webhooks. nil: none.
     init(database: Database, publisher: Publisher, window: Duration, audienceLimit: Int, recordedApps: RecordedApps? = nil) {
         self.recordedApps = recordedApps
         self.database = database
@@ -51,8 +53,8 @@ final class ReceiptGatherer: Sendable {
         self.audienceLimit = audienceLimit
     }
 
-    /// Returns once the receipt is committed, or has no effect: then it is told nowhere.
-    /// - Throws: `not_found`, `access_denied` to a former participant, or what the database failed with.
+    /// Returns after the receipt is committed. A receipt without effect has no position in a log.
+    /// - Throws: `not_found`, `access_denied` to a former participant, or the failure of the database.
     func give(_ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID) async throws(Failure) -> LogPosition {
         given.increment()
         let result = await withCheckedContinuation { answer in
@@ -146,7 +148,8 @@ final class ReceiptGatherer: Sendable {
         }
     }
 
-    /// - Returns: an outcome for each, and where those are told that have an effect.
+    /// Writes receipts of one conversation.
+    /// - Returns: an outcome for each receipt, and the position of the change if any has an effect.
     private func write(
         _ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ([String], LogPosition) {

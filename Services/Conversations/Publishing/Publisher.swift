@@ -6,25 +6,26 @@ import NIOCore
 import Redis
 import StrataModel
 
-/// Tells the gateways what was committed. A publication is only a hint: gateways find a lost one again by its position (docs/architecture.md §3.3).
-/// So publishing never waits, and never fails the write it belongs to.
+/// Publishes committed changes to the gateways. A publication is only a hint: gateways detect a lost one by its
+/// position (docs/architecture.md §3.3). So publishing never waits, and never fails the write.
 ///
-/// What one task publishes leaves in the order in which it was published, and the changes of one call in the order of their positions. Two writes of
-/// one conversation that commit together are announced by two tasks, in either order; gateways put them back in order.
+/// Publications of one task are sent in the order of the calls, and the changes of one call in the order of their
+/// positions. If two writes in one conversation commit together, two tasks publish them in either order; gateways
+/// restore the order of positions.
 struct Publisher: Sendable {
     private let send: @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void
-    /// Of the database, as far as this process knows it: gateways hand on nothing of another history than the one they follow.
+    /// The database's epoch, as cached by this process. Gateways ignore publications of another epoch than theirs.
     private let epoch: @Sendable () -> String
     private let logger: Logger
     private let published = Counter(label: "strata_conversations_published_total")
     private let unpublishable = Counter(label: "strata_conversations_unpublishable_total")
 
-    /// Publishes over Redis. While Redis is away, publications are dropped.
+    /// Creates a publisher that uses Redis. Publications are dropped while Redis is unavailable.
     init(redis: RedisClient, epoch: @escaping @Sendable () -> String, logger: Logger) {
         self.init(epoch: epoch, logger: logger) { channel, payload in redis.publishWithoutWaiting(payload, to: channel) }
     }
 
-    /// Publishes by `send`, which must not block.
+    /// Creates a publisher that calls `send`, which must not block.
     init(
         epoch: @escaping @Sendable () -> String = { "" }, logger: Logger,
         send: @escaping @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void
@@ -34,22 +35,22 @@ struct Publisher: Sendable {
         self.send = send
     }
 
-    /// Announces committed changes, each on its conversation's channel.
+    /// Publishes committed changes, each on its conversation's channel.
     func publish(_ changes: [Change]) {
         for change in changes.count > 1 ? changes.sorted(by: { $0.position < $1.position }) : changes {
             publish(on: Channels.conversation(change.conversationID)) { try ConversationPublication.change(change).encoded(epoch: epoch()) }
         }
     }
 
-    /// Announces notices, each on its user's channel.
+    /// Publishes notices, each on its user's channel.
     func notify(_ notices: [UserNotice]) {
         for notice in notices {
             publish(on: Channels.user(app: notice.appID, user: notice.user)) { try notice.encoded(epoch: epoch()) }
         }
     }
 
-    /// Announces what a typist does, whom no presence service knows of.
-    /// - Parameter goodFor: if nothing more is heard of them for so long, they have finished.
+    /// Publishes a typing action of a user who types through no presence service.
+    /// - Parameter goodFor: the lifetime of the signal. If it is not renewed, the user has finished.
     func announce(_ action: TypingAction, by user: UserID, in conversation: ConversationID, goodFor: Duration?) {
         let signal = TypingSignal(conversationID: conversation, user: user, action: action)
         publish(on: Channels.conversation(conversation)) { try ConversationPublication.typing(signal, goodFor: goodFor).encoded(epoch: epoch()) }
@@ -60,7 +61,7 @@ struct Publisher: Sendable {
             send(channel(), try encoded())
             published.increment()
         } catch {
-            // Cannot be caused by a client: our own values always encode.
+            // A client cannot cause this error, because the service's own values always encode.
             unpublishable.increment()
             logger.error("a publication could not be encoded", metadata: ["error.type": "\(type(of: error))"])
         }

@@ -3,7 +3,8 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// One row of what `read_logs` and `read_changes` return: a change of a conversation, an entry of a user's log, numbers, or a note.
+/// A result row of `read_logs` and `read_changes`: a change of a conversation, an entry of a user's log, a user's
+/// counts, or information about the answer.
 struct LogRow {
     enum Entry: Int64 {
         case header = 0, change, userChange, numbers, skipped, override
@@ -14,7 +15,7 @@ struct LogRow {
     let conversation: ConversationID?
     let position: Position
     let kind: Int64
-    /// Nil: the app's own server.
+    /// The user who made the change. nil: the app's own server.
     let actor: UserID?
     let origin: Change.Origin?
     let messageID: MessageID?
@@ -23,14 +24,16 @@ struct LogRow {
     let operations: String?
     let createdAt: StrataModel.Timestamp
     let user: UserID?
-    /// Of the header: nothing is left beyond these rows. Of an entry about a hidden conversation: it is hidden as a whole. Of
-    /// numbers: the user takes part in the conversation.
+    /// The meaning depends on the entry:
+    /// - header: the answer reaches the heads of all logs.
+    /// - user change, of a hidden conversation: the conversation is hidden as a whole.
+    /// - counts: the user takes part in the conversation.
     let flag: Bool
     let uncounted: Int64
     let hidden: Int64
-    /// Of numbers: the conversation is on the user's list.
+    /// In an entry with counts: true if the conversation is on the user's list.
     let isListed: Bool
-    /// The conversation as it is now, with kinds 1 and 2.
+    /// The conversation's present state, for kinds 1 and 2.
     let conversationCreatedAt: StrataModel.Timestamp?
     let isDistinct: Bool
     let receiptPolicy: ReceiptPolicy
@@ -70,7 +73,7 @@ struct LogRow {
         message = hasMessage ? try MessageRow(row, by: columns.message) : nil
     }
 
-    /// All users whose names are shown with it.
+    /// The users whose identities the row needs.
     var users: [UserID] {
         var users = participants
         if let message { users += message.users }
@@ -83,7 +86,7 @@ struct LogRow {
     var numbers: UserNumbers { UserNumbers(uncounted: uncounted, hidden: hidden, position: position) }
 }
 
-/// The columns of an entry, as the type `log_row` has them.
+/// The columns of the type `log_row`.
 struct LogColumns: ColumnSet {
     fileprivate let entry: Column<Int64>
     fileprivate let app: Column<UUID>
@@ -140,7 +143,7 @@ struct LogColumns: ColumnSet {
     }
 }
 
-/// The `operations` of the kinds of change that have some.
+/// The `operations` of a change of participants.
 struct ParticipantsOperations: Decodable {
     let added: [String]
     let removed: [String]
@@ -161,7 +164,7 @@ private struct DeletedOperations: Decodable {
     enum CodingKeys: String, CodingKey { case lastChanged = "last_changed" }
 }
 
-/// From whom a block hides the message that the change is about: in the `operations` of such changes of messages only.
+/// The users from whom a block hides the message. Only changes of messages have them in their `operations`.
 private struct HiddenOperations: Decodable {
     let users: [String]?
     enum CodingKeys: String, CodingKey { case users = "hidden_from" }
@@ -183,7 +186,7 @@ private struct ReceiptOperation: Decodable {
     }
 }
 
-/// The edits of a change of parts, as the log keeps them.
+/// The edits of a change of parts, as stored in the log.
 struct PartsOperations: Codable {
     struct Edit: Codable {
         /// 0 added, 1 changed, 2 removed, 3 all replaced.
@@ -225,8 +228,8 @@ private struct AllReadOperations: Decodable {
 }
 
 extension LogRow {
-    /// The change, as it was published but for the bodies, which are as they are now.
-    /// - Parameter overrides: of kind 6: users who see another last message than the others.
+    /// Returns the published change, with the objects' present state instead of their former one.
+    /// - Parameter overrides: for kind 6, the users who see another last message than the others.
     func change(_ identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?] = [:]) throws -> Change {
         guard let app, let conversation else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return Change(

@@ -5,13 +5,13 @@ import Postgres
 import StrataModel
 import SwiftProtobuf
 
-/// The MESSAGE columns of a result: a message without the name of its sender.
+/// The message columns of a row: a message without the identity of its sender.
 struct MessageRow {
     let id: MessageID
     let conversationID: ConversationID
     let position: Position
     let ordinal: Int64
-    /// Nil: the app's own server sent it, under ``senderName``.
+    /// The sender. nil: the app's own server sent the message, under ``senderName``.
     let sender: UserID?
     let senderName: String?
     let sentAt: StrataModel.Timestamp
@@ -21,7 +21,7 @@ struct MessageRow {
     let updatedAt: StrataModel.Timestamp?
     let receiptPolicy: ReceiptPolicy
 
-    /// Nil if there is no message: its id is null.
+    /// Reads a message. nil if the id is null.
     init?(_ row: Row, by columns: MessageColumns) throws(PostgresError) {
         guard let id = try row[optional: columns.id] else { return nil }
         self.init(
@@ -52,19 +52,19 @@ struct MessageRow {
         receiptPolicy = ReceiptPolicy(policy)
     }
 
-    /// A status, and four times one more than what others are shown instead.
+    /// Decodes a recipient. The code is the status, plus 4 × (the status shown to others + 1) if that differs.
     private static func recipient(_ user: String, status code: Int64) -> StrataModel.Message.Recipient {
         StrataModel.Message.Recipient(
             userID: UserID(trusted: user), status: RecipientStatus(rawValue: Int(code & 3)) ?? .sent,
             shownStatus: code < 4 ? nil : RecipientStatus(rawValue: Int(code / 4 - 1)))
     }
 
-    /// What was stored cannot fail to decode; should it all the same, the message shows no parts rather than taking a whole list with it.
+    /// Decodes stored parts. A corrupt row yields an empty array, so that one message cannot fail a whole page.
     static func decode(_ bytes: [UInt8]) -> [MessagePart] {
         ((try? ProtoMessageParts(serializedBytes: bytes))?.parts ?? []).compactMap { try? MessagePart($0) }
     }
 
-    /// The users whose names are shown with it, other than the recipients.
+    /// The users whose identities the message needs, except its recipients.
     var users: [UserID] { sender.map { [$0] } ?? [] }
 
     func message(_ identities: [UserID: BasicIdentity]) -> StrataModel.Message {
@@ -76,7 +76,7 @@ struct MessageRow {
     }
 }
 
-/// The columns of a message, as the type `message_row` has them.
+/// The columns of the type `message_row`.
 struct MessageColumns: ColumnSet {
     fileprivate let id: Column<UUID>
     fileprivate let conversation: Column<UUID>
@@ -85,7 +85,7 @@ struct MessageColumns: ColumnSet {
     fileprivate let sender: Column<String>
     fileprivate let senderName: Column<String>
     fileprivate let sentAt: Column<Postgres.Timestamp>
-    /// As they are stored.
+    /// The stored parts, encoded.
     let parts: Column<[UInt8]>
     fileprivate let notification: Column<String>
     fileprivate let recipients: Column<[String]>
@@ -99,7 +99,8 @@ struct MessageColumns: ColumnSet {
         try self.init(&names, prefix: prefix, conversation: "\(prefix)conversation_id", policy: "\(prefix)receipt_policy")
     }
 
-    /// The last message of a `view_row`, which does not repeat the conversation and has one policy for both.
+    /// Looks up the columns of the last message in a `view_row`. The view's columns contain the conversation and the
+    /// receipt policy for both.
     init(lastInView names: inout ColumnNames) throws(PostgresError) {
         try self.init(&names, prefix: "last_", conversation: "conversation_id", policy: "receipt_policy")
     }
@@ -120,7 +121,10 @@ struct MessageColumns: ColumnSet {
         self.policy = try names.column(policy)
     }
 
-    /// The same columns of a value of type `message_row`, with names that begin with a prefix, to stand beside others.
+    /// Returns the select list of a message's columns.
+    /// - Parameters:
+    ///   - row: an SQL expression of the type `message_row`.
+    ///   - prefix: the prefix of the column names, which keeps them distinct from other columns.
     static func selected(from row: String, prefix: String) -> String {
         [
             "message_id", "conversation_id", "position", "ordinal", "sender", "sent_at", "parts", "notification", "recipients", "statuses",
@@ -131,6 +135,6 @@ struct MessageColumns: ColumnSet {
 }
 
 extension ReceiptPolicy {
-    /// As the database has it.
+    /// Creates the policy from its column.
     init(_ column: Int64) { self.init(rawValue: Int32(truncatingIfNeeded: column)) }
 }

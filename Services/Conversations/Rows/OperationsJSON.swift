@@ -3,16 +3,17 @@ import Contracts
 import FoundationEssentials
 import StrataModel
 
-/// The small JSON values that go into and come out of the database's functions; never those of clients.
+/// Conversions of arguments and results of the database's functions to and from JSON. Never used for clients' JSON.
 enum OperationsJSON {
     private struct ParticipantOperation: Encodable {
         let kind: String
         let users: [String]
     }
 
-    /// What operations on a set of users come to, so that the database carries out two at most, however many there are.
+    /// The combined effect of operations on a set of users. The database carries out at most two operations, regardless
+    /// of the number of original ones.
     private struct FoldedUsers {
-        /// Those who were there before are not there any more.
+        /// True if the former users are removed.
         private var isSet = false
         private var added: Set<UserID> = []
         private var removed: Set<UserID> = []
@@ -44,7 +45,7 @@ enum OperationsJSON {
         }
     }
 
-    /// `[{"kind":"add","users":["a"]},…]`: what the operations come to when they are carried out in order.
+    /// Encodes the combined effect of the operations in their order: `[{"kind":"add","users":["a"]},…]`.
     static func participants(_ operations: [ProtoParticipantOperation]) throws -> String {
         var folded = FoldedUsers()
         for operation in operations {
@@ -58,7 +59,7 @@ enum OperationsJSON {
         return try text(folded.operations)
     }
 
-    /// The same for whom a user has blocked.
+    /// Encodes the combined effect of operations on a user's block list, in the same form.
     static func blocks(_ operations: [ProtoBlockOperation]) throws -> String {
         var folded = FoldedUsers()
         for operation in operations {
@@ -72,10 +73,10 @@ enum OperationsJSON {
         return try text(folded.operations)
     }
 
-    /// `[{"kind":0,"part":"<uuid>"},…]`.
+    /// Encodes edits: `[{"kind":0,"part":"<uuid>"},…]`.
     static func edits(_ edits: [Change.PartEdit]) throws -> String { try text(edits.map { PartsOperations.Edit($0) }) }
 
-    /// The `operations` of one kind of change.
+    /// Decodes the `operations` of one kind of change.
     static func decode<T: Decodable>(_ json: String?, as type: T.Type = T.self) throws -> T {
         guard let json else { throw ContractViolation("operations") }
         return try JSONDecoder().decode(type, from: Data(json.utf8))

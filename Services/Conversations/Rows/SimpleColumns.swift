@@ -3,9 +3,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-// The columns that several statements return.
-
-/// Of a statement that answers a question with yes or no.
+/// The column of a statement whose result is a Boolean.
 struct AnswerColumns: ColumnSet {
     let answer: Column<Bool>
 
@@ -23,7 +21,7 @@ struct AppsColumns: ColumnSet {
     func apps(in row: Row) throws(PostgresError) -> Set<AppID> { Set(try row[apps].map { AppID(rawValue: $0) }) }
 }
 
-/// Of a writing function that returns only its outcome.
+/// The column of a writing function that returns only its outcome.
 struct OutcomeColumns: ColumnSet {
     let outcome: Column<String>
 
@@ -32,7 +30,7 @@ struct OutcomeColumns: ColumnSet {
     }
 }
 
-/// Of a writing function that appends at most one entry to the log of the user who calls it.
+/// The columns of a writing function that appends at most one entry to the calling user's own log.
 struct UserEntryColumns: ColumnSet {
     let outcome: Column<String>
     private let position: Column<Int64>
@@ -44,13 +42,14 @@ struct UserEntryColumns: ColumnSet {
         createdAt = try names.column("created_at")
     }
 
-    /// Where the entry stands. The row must have one.
+    /// Returns the position and the time of the entry. The row must have one.
     func place(in row: Row) throws(PostgresError) -> (position: Position, createdAt: StrataModel.Timestamp) {
         (Position(try row[position]), StrataModel.Timestamp(try row[createdAt]))
     }
 }
 
-/// Of a write that appends to the logs of several users: parallel arrays of users, positions, and times in microseconds since 1970.
+/// The columns of a write that appends to the logs of several users: parallel arrays of users, positions, and times in
+/// microseconds since 1970.
 struct ToldUsersColumns: ColumnSet {
     private let users: Column<[String]>
     private let positions: Column<[Int64]>
@@ -69,7 +68,7 @@ struct ToldUsersColumns: ColumnSet {
         let createdAt: StrataModel.Timestamp
     }
 
-    /// The entries in a row; nil if the write appended none.
+    /// Returns the entries in a row. nil if the write appended none.
     func entries(in row: Row) throws(PostgresError) -> [Entry]? {
         guard let users = try row[optional: users] else { return nil }
         let (positions, times) = (try row[positions], try row[times])

@@ -2,7 +2,7 @@
 import Postgres
 import StrataModel
 
-/// Whose numbers a write has changed: parallel arrays of users and their new numbers; null for none.
+/// The columns of the changed counts of users: parallel arrays of users and their new counts. Null: none.
 struct UserNumbersColumns: ColumnSet {
     private let users: Column<[String]>
     private let uncounted: Column<[Int64]>
@@ -14,7 +14,7 @@ struct UserNumbersColumns: ColumnSet {
         hidden = try names.column("number_hidden")
     }
 
-    /// The numbers in a row, true at `position`.
+    /// Returns the counts in a row, which hold at `position`.
     func numbers(in row: Row, at position: Position) throws(PostgresError) -> [UserID: UserNumbers] {
         let (uncounted, hidden) = (try row[optional: uncounted] ?? [], try row[optional: hidden] ?? [])
         var numbers: [UserID: UserNumbers] = [:]

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// The VIEW columns of a result: a conversation as one user sees it, without names and without metadata.
+/// The view columns of a row: a conversation as one user sees it, without identities and metadata.
 struct ViewRow {
     let id: ConversationID
     let createdAt: StrataModel.Timestamp
@@ -17,7 +17,7 @@ struct ViewRow {
     let lastMessage: MessageRow?
     let receiptPolicy: ReceiptPolicy
 
-    /// Nil if there is no conversation: its id is null.
+    /// Reads a view. nil if the id is null.
     init?(_ row: Row, by columns: ViewColumns) throws(PostgresError) {
         guard let uuid = try row[optional: columns.id] else { return nil }
         id = ConversationID(rawValue: uuid)
@@ -46,7 +46,7 @@ struct ViewRow {
     }
 }
 
-/// The columns of a conversation as one user sees it, as the type `view_row` has them.
+/// The columns of the type `view_row`.
 struct ViewColumns: ColumnSet {
     fileprivate let id: Column<UUID>
     fileprivate let createdAt: Column<Postgres.Timestamp>
@@ -75,9 +75,9 @@ struct ViewColumns: ColumnSet {
     }
 }
 
-/// The answer of a write that has no further columns.
+/// The conversion of refusing outcomes to failures.
 enum Refusal {
-    /// - Throws: what a client is told for an outcome that is no success.
+    /// Throws the failure for an outcome that is not a success.
     static func check(_ outcome: String, what: String) throws(Failure) {
         switch outcome {
         case "not_found": throw .notFound(what)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// The order in which a background task serves apps: the app that was served for the shortest time is next. So an app whose work is slow, or never ends, leaves
-/// each other app as much time as it takes.
+/// The order in which a background task serves apps: the app with the shortest service time is next. So an app with
+/// slow or endless work leaves each other app the same share of time.
 ///
-/// Time is given, so that this is a plain value.
+/// Times are parameters, so this is a pure value.
 struct AppTurns: Sendable {
-    /// The times for which apps were served, of those above ``floor``.
+    /// The service times of apps, if above ``floor``.
     private var served: [AppID: Duration] = [:]
-    /// The time of the app whose turn was the last. An app that comes with new work starts there: it has no claim to the time before.
+    /// The service time of the last served app. An app with new work starts at this time, so it has no claim to earlier
+    /// time.
     private var floor = Duration.zero
 
-    /// Returns the app whose turn it is.
+    /// Returns the next app, or nil if `apps` is empty.
     /// - Parameter apps: the apps with work.
-    /// - Returns: nil if `apps` is empty.
     mutating func next(among apps: some Collection<AppID>) -> AppID? {
         guard let (app, time) = apps.map({ ($0, served[$0] ?? floor) }).min(by: { $0.1 < $1.1 }) else {
             self = AppTurns()
@@ -24,6 +24,6 @@ struct AppTurns: Sendable {
         return app
     }
 
-    /// Charges an app for its turn.
+    /// Adds the duration of a turn to the app's service time.
     mutating func charge(_ duration: Duration, to app: AppID) { served[app] = (served[app] ?? floor) + duration }
 }

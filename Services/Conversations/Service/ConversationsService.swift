@@ -10,9 +10,9 @@ public import ServiceKit
 public import ServiceLifecycle
 import StrataModel
 
-/// The conversations service: accounts, conversations, messages and the change log, answered over RPC.
+/// The conversations service: answers RPC calls about accounts, conversations, messages and the change log.
 ///
-/// Stateless: any number of instances may run, and any may be killed at any moment.
+/// The service is stateless: any number of instances may run, and any may be killed at any time.
 public final class ConversationsService: StrataService {
     /// The executable's name.
     public static let name = "conversations"
@@ -27,8 +27,8 @@ public final class ConversationsService: StrataService {
     private let erasures: Erasures
     private let server: RPCServer
 
-    /// Puts the service together; nothing is connected before it runs.
-    /// - Throws: an error that names the setting at fault.
+    /// Creates the service with its dependencies. It opens no connection before it runs.
+    /// - Throws: an error that names the invalid setting.
     public init(settings: ConversationsSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let database = try Self.database(settings, logger: logger)
@@ -53,7 +53,7 @@ public final class ConversationsService: StrataService {
             Self.handlers(settings, support, erasures: erasures, logger: logger), configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
-    /// Everything that has to run, in the order of dependency.
+    /// All services to run, in the order of their dependencies.
     public var services: [any Service] {
         [
             redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, indexBuilder, delayedMessages, erasures,
@@ -61,16 +61,16 @@ public final class ConversationsService: StrataService {
         ]
     }
 
-    /// The port at which calls are answered. Waits until the server listens.
+    /// The port of the RPC server. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
 
-    /// Ready means that the database answers. Redis is not asked, since writes go on without it.
+    /// Adds the readiness check: the database must answer. Redis is not checked, because writes succeed without it.
     public func addChecks(to health: Health) {
         health.add("postgres") { [database] in try await database.hot.check(within: .seconds(2)) }
     }
 
     private static func database(_ settings: ConversationsSettings, logger: Logger) throws -> Database {
-        // Long enough for maintenance; callers have deadlines of their own.
+        // The timeout of a statement, long enough for maintenance. Callers have their own deadlines.
         let patience = Duration.seconds(30)
         return Database(
             hot: try settings.postgres.pool("conversations", mode: .grouping, connections: settings.connections, logger: logger),
@@ -93,7 +93,7 @@ public final class ConversationsService: StrataService {
         return [accounts] + handlers(support, receiptWindow: settings.receiptWindow, erasures: erasures)
     }
 
-    /// What answers every call but those of accounts.
+    /// Returns the handlers of all calls except those about accounts.
     static func handlers(_ support: CallSupport, receiptWindow: Duration, erasures: Erasures) -> [any CallHandler] {
         let receipts = ReceiptGatherer(
             database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit,

@@ -6,60 +6,77 @@ public import RPC
 public import ServiceKit
 public import StrataModel
 
-/// What an operator can decide about the conversations service. The environment's key, range and default stand beside each value.
+/// The settings of the conversations service. Each value's comment names its environment variable, range and default.
 public struct ConversationsSettings: ServiceSettings {
-    /// The database, as the role `strata_conversations`.
+    /// The database, with the role `strata_conversations`.
     public var postgres: PostgresSettings
-    /// `STRATA_POSTGRES_CONNECTIONS`, 1 to 64, by default one for each processor, 2 to 8: connections for writes and reads of one conversation, which
-    /// share transactions. The fewer there are the larger the groups, and the fewer commits (docs/benchmarks.md); with those of the other services
-    /// and instances these should stay near 16.
+    /// The number of connections for writes and reads of one conversation, which share transactions.
+    /// `STRATA_POSTGRES_CONNECTIONS`: 1 to 64; default: one for each processor, 2 to 8.
+    ///
+    /// Fewer connections make larger groups and fewer commits (docs/benchmarks.md). The total of all services and
+    /// instances should be near 16.
     public var connections = min(8, max(2, System.coreCount))
-    /// `STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS`, 1 to 64: connections for what may wait or take long: creations, sign-ins, lists, replays.
+    /// The number of connections for statements that may wait or take long: creations, sign-ins, lists, replays.
+    /// `STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS`: 1 to 64.
     public var exclusiveConnections = 4
-    /// `STRATA_POSTGRES_LARGE_CONNECTIONS`, 1 to 64: connections for large metadata, each patch and creation alone, so that those above do not wait for it.
+    /// The number of connections for large metadata. Each patch and creation runs in its own transaction there, so that
+    /// it does not delay the other pools. `STRATA_POSTGRES_LARGE_CONNECTIONS`: 1 to 64.
     public var largeConnections = 2
-    /// Where changes are published. The service works without it; gateways then hear of changes later.
+    /// The Redis server on which changes are published. The service works without it; gateways then find changes later.
     public var redis: RedisSettings
-    /// `STRATA_RPC_HOST`, `STRATA_RPC_PORT`, `STRATA_CLUSTER_SECRET` and the others of ServiceKit: where calls are taken. Nonces are made from the
-    /// cluster secret too.
+    /// The configuration of the RPC server: `STRATA_RPC_HOST`, `STRATA_RPC_PORT`, `STRATA_CLUSTER_SECRET` and the
+    /// others of ServiceKit. Nonces are derived from the cluster secret, too.
     public var rpc: RPCServerConfiguration
-    /// `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000: participants of a conversation, its creator included.
+    /// The maximum number of participants of a conversation, including its creator. `STRATA_PARTICIPANTS_LIMIT`: 2 to
+    /// 10,000.
     public var participantsLimit = Limits.participants
-    /// `STRATA_MESSAGE_PARTS_LIMIT`, 1 to 10,000, the same as the gateways have: parts of one message.
+    /// The maximum number of parts of one message. `STRATA_MESSAGE_PARTS_LIMIT`: 1 to 10,000. The gateways must have
+    /// the same value.
     public var partsLimit = Limits.partsPerMessage
-    /// `STRATA_RECEIPT_AUDIENCE_LIMIT`, 2 to 10,000, the same as the gateways have: receipts in conversations of more participants are announced to the
-    /// message's sender and the reader only.
+    /// The maximum number of participants for which receipts are announced to all of them. In larger conversations,
+    /// only the message's sender and the reader receive them. `STRATA_RECEIPT_AUDIENCE_LIMIT`: 2 to 10,000. The
+    /// gateways must have the same value.
     public var receiptAudienceLimit = 25
-    /// `STRATA_RECEIPT_WINDOW`, 0s to 1s: how long a receipt waits for others, with which it becomes one change.
+    /// The time for which a receipt waits for others, with which it becomes one change. `STRATA_RECEIPT_WINDOW`: 0s to
+    /// 1s.
     public var receiptWindow: Duration = .milliseconds(20)
-    /// `STRATA_METADATA_MAX_KEYS`, 0 (no limit) to 10,000,000: values that the metadata of a conversation may have. `STRATA_METADATA_MAX_BYTES`, 0 (no
-    /// limit) to 1 GB: bytes of their paths and values. The same as the metadata service has.
+    /// The limits on the metadata of a conversation. The metadata service must have the same values.
+    ///
+    /// - `STRATA_METADATA_MAX_KEYS`, 0 (no limit) to 10,000,000: the number of values.
+    /// - `STRATA_METADATA_MAX_BYTES`, 0 (no limit) to 1 GB: the bytes of all paths and values.
     public var metadataLimits = MetadataLimits(bytes: Limits.metadataTreeBytes)
-    /// What one user, or one app, may have. `0` is no limit. `STRATA_FOLLOWED_LIMIT`, up to 1,000,000: users that one user follows without having met them.
-    /// `STRATA_BLOCKED_LIMIT`, up to 1,000,000: users that one user has blocked.
-    /// `STRATA_PUSH_TOKENS_LIMIT`, up to 10,000: devices of one user. `STRATA_UPLOADS_LIMIT`, up to 100,000, and `STRATA_UPLOADS_BYTES`: contents of one
-    /// user that are in no message, and their bytes as announced. `STRATA_APP_UPLOADS_LIMIT`, up to 10,000,000, and `STRATA_APP_UPLOADS_BYTES`: those of
-    /// all users of an app. `STRATA_DELAYED_MESSAGES_LIMIT`, up to 1,000,000: messages of an app's own server that wait for their time.
+    /// The quotas of users and apps. `0`: no limit.
+    ///
+    /// - `STRATA_FOLLOWED_LIMIT`, up to 1,000,000: users that one user follows without having met them.
+    /// - `STRATA_BLOCKED_LIMIT`, up to 1,000,000: users that one user has blocked.
+    /// - `STRATA_PUSH_TOKENS_LIMIT`, up to 10,000: devices of one user.
+    /// - `STRATA_UPLOADS_LIMIT`, up to 100,000: contents of one user that no message refers to.
+    /// - `STRATA_UPLOADS_BYTES`: the announced bytes of these contents.
+    /// - `STRATA_APP_UPLOADS_LIMIT`, up to 10,000,000: contents of all users of an app that no message refers to.
+    /// - `STRATA_APP_UPLOADS_BYTES`: the announced bytes of these contents.
+    /// - `STRATA_DELAYED_MESSAGES_LIMIT`, up to 1,000,000: pending delayed messages of an app's own server.
     public var quotas = Quotas()
-    /// `STRATA_METADATA_MAX_PATCH_ITEMS`, 1 to 1,000,000: operations and values of one patch, as the metadata service has it.
+    /// The maximum number of operations and values in one patch. `STRATA_METADATA_MAX_PATCH_ITEMS`: 1 to 1,000,000. The
+    /// metadata service must have the same value.
     public var maximumPatchItems = MetadataPatchValidation.defaultMaximumItems
-    /// `STRATA_RETENTION`, 48h to 3650d: how long the change log is kept: who was away longer loads everything anew instead of a replay. Never under
-    /// two days, or a weekend's absence is too long.
+    /// The retention time of the change log. `STRATA_RETENTION`: 48h to 3650d. A client that was away longer loads
+    /// everything anew instead of a replay. The minimum is two days, so that a weekend's absence is not too long.
     public var retention: Duration = .seconds(30 * 86_400)
-    /// `STRATA_SESSION_LIFETIME`, 1h to 3650d: how long a session lives that is not used. Stock clients keep a token for 30 days.
+    /// The lifetime of an unused session. `STRATA_SESSION_LIFETIME`: 1h to 3650d. Stock clients keep a token for 30
+    /// days.
     public var sessionLifetime: Duration = .seconds(30 * 86_400)
-    /// `STRATA_MAINTENANCE_INTERVAL`, 1s to 1d: how often partitions are made and dropped, and expired nonces and sessions swept. Each pause is
-    /// lengthened or shortened at random by up to a fifth.
+    /// The interval at which partitions are created and dropped, and expired nonces and sessions are removed.
+    /// `STRATA_MAINTENANCE_INTERVAL`: 1s to 1d. Each pause varies randomly by up to a fifth.
     public var maintenanceInterval: Duration = .seconds(600)
 
-    /// The required ones; everything else has its default.
+    /// Creates settings with the required values and the defaults.
     public init(postgresURL: String, redisURL: String, rpc: RPCServerConfiguration) {
         postgres = PostgresSettings(url: postgresURL)
         redis = RedisSettings(url: redisURL)
         self.rpc = rpc
     }
 
-    /// Reads all of them.
+    /// Reads the settings from the environment.
     /// - Throws: `SettingsError` naming the key that is missing or out of range.
     public init(_ settings: Settings, common: CommonSettings) throws {
         postgres = try PostgresSettings(settings)
@@ -85,15 +102,16 @@ public struct ConversationsSettings: ServiceSettings {
 }
 
 extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// All values but the secret ones.
+    /// All values except the secret ones.
     public var description: String {
         "ConversationsSettings(" + customMirror.children.map { "\($0.label ?? ""): \($0.value)" }.joined(separator: ", ") + ")"
     }
 
-    /// All values but the secret ones.
+    /// All values except the secret ones.
     public var debugDescription: String { description }
 
-    /// The values; of the calls' configuration, which holds the cluster secret in the clear, only where it listens.
+    /// The values. Only the address of the RPC configuration is included, because it contains the cluster secret in
+    /// plain text.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -111,7 +129,7 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
 }
 
 extension Quotas {
-    /// Reads all of them.
+    /// Reads the quotas from the environment.
     /// - Throws: `SettingsError` naming the key that is out of range.
     init(_ settings: Settings) throws {
         self.init()

@@ -3,19 +3,24 @@ import DatabaseKit
 import Postgres
 import StrataModel
 
-/// The service's ways into PostgreSQL.
+/// The service's connection pools.
 struct Database: Sendable {
-    /// Statements of several callers share a transaction, sorted by the key they lock. For what locks nothing, and for what locks one conversation and then
-    /// waits for no other row, id or lock: two transactions that share statements could wait for each other in a circle otherwise.
+    /// A pool on which statements of several callers share a transaction, sorted by their lock keys.
+    ///
+    /// Use it for statements that lock nothing, or that lock one conversation and then wait for no other row, id or
+    /// lock. Otherwise two transactions with shared statements could deadlock.
     let hot: PostgresPool
-    /// Every statement alone in its transaction. For what may wait on another key than a conversation's, or on more than one, or takes long.
+    /// A pool on which each statement runs in its own transaction. Use it for statements that may wait for a key other
+    /// than a conversation's, or for several keys, or that take long.
     let exclusive: PostgresPool
-    /// The same, for large metadata and for messages whose id another transaction is using: no other statement waits for a connection that is busy with these.
+    /// A pool like ``exclusive`` for large metadata, and for messages whose id another transaction is using. Other
+    /// statements do not wait for these connections.
     let large: PostgresPool
 
     /// Runs a query on ``hot``.
-    /// - Parameter lockKey: of the conversation it locks, `UInt64(hashing:)`; nil if it locks nothing.
-    /// - Throws: the failure a client is told, see `Failure(postgres:)`.
+    /// - Parameter lockKey: the key of the conversation that the query locks, `UInt64(hashing:)`. nil: it locks
+    ///   nothing.
+    /// - Throws: the failure for the client, see `Failure(postgres:)`.
     func run(_ query: some PostgresQuery, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         do {
             return try await hot.query(query, lockKey: lockKey, deadline: deadline)
@@ -25,7 +30,7 @@ struct Database: Sendable {
     }
 
     /// Runs a query on ``exclusive``.
-    /// - Throws: the failure a client is told, see `Failure(postgres:)`.
+    /// - Throws: the failure for the client, see `Failure(postgres:)`.
     func runAlone(_ query: some PostgresQuery, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         do {
             return try await exclusive.query(query, deadline: deadline)
@@ -34,7 +39,8 @@ struct Database: Sendable {
         }
     }
 
-    /// The same on behalf of a user, who has no more than their share of the connections while other users wait.
+    /// Runs a query on ``exclusive`` for a user. While other users wait, a user gets at most their share of the
+    /// connections.
     func runAlone(_ query: some PostgresQuery, for caller: Caller) async throws(Failure) -> Rows {
         do {
             return try await exclusive.query(query, user: caller.number, deadline: caller.deadline)
@@ -45,11 +51,9 @@ struct Database: Sendable {
 }
 
 extension StrataModel.Timestamp {
-    /// The same instant, as the database's client has it.
     init(_ time: Postgres.Timestamp) { self.init(microseconds: time.microseconds) }
 }
 
 extension Postgres.Timestamp {
-    /// The same instant, as the model has it.
     init(_ time: StrataModel.Timestamp) { self.init(microseconds: time.microseconds) }
 }

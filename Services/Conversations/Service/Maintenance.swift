@@ -6,9 +6,11 @@ import Postgres
 import ServiceLifecycle
 import StrataModel
 
-/// What has to be done now and then: partitions of the change log made ahead and dropped when they are too old, expired nonces and sessions removed.
+/// Periodic maintenance: creates partitions of the change log ahead of time, drops expired ones, and deletes expired
+/// rows such as nonces and sessions.
 ///
-/// Every instance does it, at its own moments. Partitions are one instance's turn at a time; sweeping is shared.
+/// Every instance runs it at its own times. One instance at a time maintains partitions; all instances share the
+/// sweeping.
 struct Maintenance: Service {
     private let database: Database
     private let retention: Duration
@@ -18,9 +20,8 @@ struct Maintenance: Service {
     private let swept = Counter(label: "strata_conversations_swept_rows_total")
 
     private static let sweepBatch: Int64 = 2000
-    /// For each step of a turn.
     private static let stepTime = Duration.seconds(60)
-    /// For the statement that is under way when that is over: as long as the database lets it run.
+    /// The additional time for a statement that runs when the step ends: the database's statement timeout.
     private static let statementTime = Duration.seconds(30)
 
     init(database: Database, retention: Duration, interval: Duration, logger: Logger) {
@@ -30,10 +31,11 @@ struct Maintenance: Service {
         self.logger = logger
     }
 
-    /// Works until the service stops. Failures are logged, and tried again at the next turn.
+    /// Works until the service stops. It logs a failure and retries in the next turn.
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            // Instances started together do not come together; partitions exist for days ahead, so nothing is urgent.
+            // Spread the first turns of instances that start together. Partitions exist for days ahead, so a delay is
+            // harmless.
             var pause = interval * Double.random(in: 0.01...0.2)
             while (try? await Task.sleep(for: pause)) != nil {
                 await turn()
@@ -42,7 +44,7 @@ struct Maintenance: Service {
         }
     }
 
-    /// Everything once. A step that fails is no reason to leave out another one.
+    /// Runs each step once. A failed step does not prevent the others.
     func turn() async {
         var failed: [(step: String, failure: Failure)] = []
         do throws(Failure) { try await maintainPartitions(deadline: .now + Self.stepTime) } catch { failed.append(("partitions", error)) }
@@ -50,20 +52,21 @@ struct Maintenance: Service {
             do throws(Failure) { _ = try await step.sweep(.now + Self.stepTime) } catch { failed.append((step.name, error)) }
         }
         guard let first = failed.first else { return }
-        // Once for the turn: an outage, in which every step fails, is one failure.
+        // Count one failure for a turn, because all steps fail together during an outage.
         failures.increment()
         logger.warning(
             "maintenance could not be done",
             metadata: ["maintenance.steps": "\(failed.map(\.step).joined(separator: ","))", "error.code": "\(first.failure.code.id)"])
     }
 
-    /// Makes the partitions of the weeks to come and drops those older than the retention time. While another instance is at it, does nothing.
+    /// Creates the partitions of the next weeks and drops those older than the retention time. Does nothing while
+    /// another instance does the same.
     func maintainPartitions(deadline: ContinuousClock.Instant) async throws(Failure) {
         _ = try await database.runAlone(MaintainPartitions(retention: retention.components.seconds), deadline: deadline)
     }
 
-    /// Removes everything that has expired, in batches, so that no transaction becomes long.
-    /// - Returns: the rows removed.
+    /// Deletes expired rows in batches, so that transactions are short.
+    /// - Returns: the number of deleted rows.
     @discardableResult
     func sweep(deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
         var total: Int64 = 0
@@ -71,7 +74,7 @@ struct Maintenance: Service {
         return total
     }
 
-    /// What removes things of one kind until a moment, and returns how many rows went.
+    /// A step that deletes expired rows of one kind until a deadline, and returns their number.
     private struct SweepingStep {
         let name: String
         let sweep: (ContinuousClock.Instant) async throws(Failure) -> Int64
@@ -91,7 +94,7 @@ struct Maintenance: Service {
         SweepingStep(name: name) { (deadline) async throws(Failure) -> Int64 in try await sweep(query, deadline: deadline) }
     }
 
-    /// Repeats a query until nothing is left to be done, or until the deadline: the rest is for the next turn.
+    /// Repeats a query until no rows are left, or until the deadline. The next turn does the rest.
     private func sweep<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Int64 where Query.Columns == SweepColumns {
@@ -114,9 +117,9 @@ struct Maintenance: Service {
     }
 }
 
-/// Of the statements that remove what has expired.
+/// The result columns of the sweeping statements.
 struct SweepColumns: ColumnSet {
-    /// 0: nothing is left to be done.
+    /// The number of processed rows. 0: none are left.
     let lookedAt: Column<Int64>
     let removed: Column<Int64>
 
@@ -126,9 +129,9 @@ struct SweepColumns: ColumnSet {
     }
 }
 
-/// Makes the partitions that are needed next, and drops those that are not any more.
+/// Creates the partitions that are needed next, and drops expired ones.
 struct MaintainPartitions: PostgresQuery {
-    /// The seconds to keep.
+    /// The retention time in seconds.
     let retention: Int64
 
     typealias Columns = NoColumns
@@ -139,9 +142,8 @@ struct MaintainPartitions: PostgresQuery {
     var parameters: [Value] { [.int8(retention)] }
 }
 
-/// Removes trees of metadata that are needed no more.
+/// Deletes metadata trees that are no longer needed.
 struct SweepTrees: PostgresQuery {
-    /// The most rows.
     let limit: Int64
 
     typealias Columns = SweepColumns
@@ -152,9 +154,8 @@ struct SweepTrees: PostgresQuery {
     var parameters: [Value] { [.int8(limit)] }
 }
 
-/// Removes counts of additions to conversations whose hour is over.
+/// Deletes counts of additions whose hour is over.
 struct SweepAdditions: PostgresQuery {
-    /// The most rows.
     let limit: Int64
 
     typealias Columns = SweepColumns
@@ -165,11 +166,10 @@ struct SweepAdditions: PostgresQuery {
     var parameters: [Value] { [.int8(limit)] }
 }
 
-/// Removes the names of changes that are old.
+/// Deletes expired idempotency keys.
 struct SweepMutations: PostgresQuery {
-    /// The seconds to keep.
+    /// The retention time in seconds.
     let retention: Int64
-    /// The most rows.
     let limit: Int64
 
     typealias Columns = SweepColumns
@@ -181,11 +181,11 @@ struct SweepMutations: PostgresQuery {
     var parameters: [Value] { [.int8(retention), .int8(limit)] }
 }
 
-/// Removes what is older than the log.
+/// Deletes rows that are older than the log.
 struct SweepLogs: PostgresQuery {
-    /// The seconds to keep.
+    /// The retention time in seconds.
     let retention: Int64
-    /// The most rows of each kind.
+    /// The maximum number of rows of each kind.
     let limit: Int64
 
     typealias Columns = SweepColumns
@@ -197,11 +197,11 @@ struct SweepLogs: PostgresQuery {
     var parameters: [Value] { [.int8(retention), .int8(limit)] }
 }
 
-/// Removes what is left of conversations that were deleted before the log begins.
+/// Deletes the remaining rows of conversations that were deleted before the log begins.
 struct SweepDeleted: PostgresQuery {
-    /// The seconds to keep.
+    /// The retention time in seconds.
     let retention: Int64
-    /// The most rows of each kind.
+    /// The maximum number of rows of each kind.
     let limit: Int64
 
     typealias Columns = SweepColumns

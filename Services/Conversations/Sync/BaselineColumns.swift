@@ -2,7 +2,7 @@
 import FoundationEssentials
 import Postgres
 
-/// Of ``Baseline``, and of those that ask for the same in another way. The row without a conversation is about the user's own log.
+/// The result columns of ``Baseline`` and its variants. The row without a conversation describes the user's own log.
 struct BaselineColumns: ColumnSet {
     let conversation: Column<UUID>
     let position: Column<Int64>
@@ -29,7 +29,7 @@ struct BaselineColumns: ColumnSet {
     }
 }
 
-/// What ``ReplayBaseline`` has besides, in the row without a conversation.
+/// The additional columns of ``ReplayBaseline``, in the row without a conversation.
 struct EpochColumns: ColumnSet {
     let epoch: Column<String>
     let isCertain: Column<Bool>

@@ -7,10 +7,10 @@ import StrataModel
 import SwiftProtobuf
 import Synchronization
 
-/// What moved lately, in all conversations. All gateways ask the same at nearly the same time, so one answer serves them for half a second, and while
-/// one read is going on no other one starts.
+/// A cache of the heads of all logs that have grown recently. All gateways ask the same question at nearly the same
+/// time. So one answer serves them for half a second, and only one read runs at a time.
 final class HeadsCache: Sendable {
-    /// How long an answer is given again.
+    /// The maximum age of a cached answer.
     static let lifetime = Duration.milliseconds(500)
 
     private struct Answer {
@@ -28,7 +28,9 @@ final class HeadsCache: Sendable {
         self.epoch = epoch
     }
 
-    /// - Parameter since: microseconds since 1970; 0: what the database calls lately. An older answer that reaches further back will do.
+    /// Returns the heads.
+    /// - Parameter since: a time in microseconds since 1970. 0: the database's default. A cached answer with an earlier
+    ///   time is sufficient.
     func read(since: Int64, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
         let now = ContinuousClock.now
         let task = answer.withLock { answer in
@@ -38,7 +40,8 @@ final class HeadsCache: Sendable {
             let (database, epoch) = (database, epoch)
             let task = Task {
                 var response = try await Self.read(since: since, from: database, deadline: now + .seconds(5))
-                // After the heads: if another database takes the place of this one in between, the answer says so.
+                // Read the epoch after the heads. If another database replaces this one in between, the answer shows
+                // the change.
                 response.epoch = try await epoch.check(deadline: now + .seconds(5))
                 return response
             }
@@ -48,7 +51,7 @@ final class HeadsCache: Sendable {
         do {
             return try await task.value
         } catch {
-            // A failure is not kept.
+            // Failures are not cached.
             answer.withLock { if $0?.task == task { $0 = nil } }
             throw error
         }
@@ -68,7 +71,8 @@ final class HeadsCache: Sendable {
                 response.heads.append(
                     .with {
                         $0.conversationID = Data(uuid: conversation)
-                        // The contract has one message for a place in a log. Here it is the head.
+                        // The contract has one message for a position in a log. In this answer, the position is the
+                        // head.
                         $0.after = position
                     })
             case (2, let app?, let user?, let conversation?):

@@ -2,7 +2,7 @@
 import FoundationEssentials
 import Postgres
 
-/// Of ``ReadHeads``.
+/// The result columns of ``ReadHeads``.
 struct HeadsColumns: ColumnSet {
     let entry: Column<Int64>
     let app: Column<UUID>

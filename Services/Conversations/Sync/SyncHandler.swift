@@ -7,14 +7,14 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers what gateways ask in order to bring their sockets up to date and to repair what pub/sub lost (docs/architecture.md §6).
+/// Answers the calls by which gateways catch up their sockets and repair lost publications (docs/architecture.md §6).
 struct SyncHandler: CallHandler {
     private let support: CallSupport
     private let heads: HeadsCache
     private let userChanges: UserChanges
     private var database: Database { support.database }
 
-    /// The most changes one call reads.
+    /// The maximum number of changes in one call.
     private static let readLimit: Int32 = 1000
 
     init(_ support: CallSupport) {
@@ -23,7 +23,6 @@ struct SyncHandler: CallHandler {
         userChanges = UserChanges(support)
     }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.baseline) { try await self.baseline($0, in: $1) }
         router.register(ConversationsAPI.readLogs) { try await self.readLogs($0, in: $1) }
@@ -79,18 +78,19 @@ struct SyncHandler: CallHandler {
         return response
     }
 
-    // MARK: Room in an answer
+    // MARK: The size limit of an answer
 
-    /// Counts the bytes of what the database could not count when it measured a page: names of participants, and what an entry of a user's own log is about.
+    /// Counts the bytes that the database cannot count when it measures a page: identities of participants, and the
+    /// objects of entries in a user's own log.
     private struct Room {
         private var left: Int64?
         private(set) var isFull = false
         private var hasAny = false
 
-        /// - Parameter bytes: 0 is no bound.
+        /// - Parameter bytes: the maximum size. 0: no limit.
         init(_ bytes: Int64) { left = bytes > 0 ? bytes : nil }
 
-        /// Whether this still fits; the first one does.
+        /// Counts a message and returns true if it fits. The first one always does.
         mutating func takes(_ message: some SwiftProtobuf.Message) -> Bool {
             guard let room = left, let own = try? Int64((message.serializedBytes() as [UInt8]).count) else { return true }
             isFull = hasAny && own > room

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Postgres
 import StrataModel
 
-/// Turns entries of a user's own log back into what was announced, with what they are about as it is now.
+/// Converts entries of a user's own log to the published changes, with the present state of the objects concerned.
 struct UserChanges: Sendable {
     private let support: CallSupport
     private let announcements: Announcements
@@ -36,16 +36,18 @@ struct UserChanges: Sendable {
         }
     }
 
-    /// What is known of the users that entries name, and of conversations that may be named by many: read for a page of entries at once.
+    /// The users and conversations that a page of entries refers to. They are read together, because many entries may
+    /// refer to the same ones.
     struct People {
-        /// Of each user, the last of the entries that say whether that user is followed, if it says what holds now.
+        /// The position of the last entry about following each user, if the entry still holds.
         fileprivate var decisive: [UserID: Position] = [:]
         fileprivate var identities: [UserID: Identity] = [:]
-        /// The conversations with deleted messages, as far as the user has left them.
+        /// The conversations of deleted messages, if the user has left them.
         fileprivate var left: [ConversationID: ConversationView] = [:]
     }
 
-    /// Reads what ``change(_:of:with:)`` needs to know for these entries, with one statement about who is followed and one about identities.
+    /// Reads the data that ``change(_:of:with:)`` needs for these entries: one statement for following and one for
+    /// identities.
     func people(in rows: [LogRow], of caller: Caller) async throws -> People {
         var people = People()
         var (last, shown): ([UserID: LogRow], Set<UserID>) = ([:], [])
@@ -66,7 +68,8 @@ struct UserChanges: Sendable {
         return people
     }
 
-    /// What is gone meanwhile is obsolete: its entry still has a position, which must not look lost.
+    /// Returns the change of an entry. If its object does not exist any longer, the change is obsolete. It keeps its
+    /// position, so that no gap appears in the log.
     func change(_ row: LogRow, of caller: Caller, with people: People) async throws -> UserChange {
         let operations: Operations = try OperationsJSON.decode(row.operations)
         return UserChange(
@@ -106,7 +109,8 @@ struct UserChanges: Sendable {
     }
 
     private func identityContent(of row: LogRow, user: UserID, with people: People) -> UserChange.Content? {
-        // Followed and unfollowed in turn: what holds now is told by the last entry, which may be all that a client must know.
+        // After repeated follows and unfollows, only the last entry shows the present state. It may be the only one
+        // that a client reads.
         if row.kind != 4, people.decisive[user] != row.position { return nil }
         if row.kind == 6 { return .unfollowed(user) }
         return people.identities[user].map { row.kind == 4 ? .identityChanged($0) : .followed($0) }

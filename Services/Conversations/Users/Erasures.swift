@@ -8,31 +8,34 @@ import ServiceLifecycle
 import StrataModel
 import Synchronization
 
-/// Takes the parts of the messages of users who are being erased, some at a time, and tells the participants of each conversation.
+/// Erases the messages of users who are being erased, in small batches, and publishes the changes to the participants
+/// of each conversation.
 ///
-/// What is left to do is in the database. Every instance works on it, on one user at a time each; when one is killed, another goes on where it was. Apps are
-/// served in turn, see ``AppTurns``.
+/// The database stores the progress. Every instance works on one user at a time. If an instance is killed, another one
+/// continues. ``AppTurns`` decides which app is next.
 final class Erasures: Service {
     private let database: Database
     private let directory: IdentityDirectory
     private let publisher: Publisher
     private let interval: Duration
     private let logger: Logger
-    /// Has an element when there may be something to do.
+    /// A stream with an element when there may be work.
     private let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
     private let turns = Mutex(AppTurns())
     private let erased = Counter(label: "strata_conversations_erased_messages_total")
     private let failures = Counter(label: "strata_conversations_erasure_failures_total")
 
-    /// Messages in one transaction: a few milliseconds, in which other changes of the conversation wait.
+    /// The maximum number of messages in one transaction. It takes a few milliseconds, in which other changes of the
+    /// conversation wait.
     private static let batch: Int64 = 25
-    /// Apps among which one look chooses.
+    /// The maximum number of apps in one search.
     private static let appBatch: Int64 = 50
-    /// Between two transactions at least. A pause is as long as the transaction before it took, so that half of the time is left to others.
+    /// The minimum pause between two transactions. A pause is as long as the preceding transaction, so that half of the
+    /// time is left to other work.
     private static let pause = Duration.milliseconds(2)
 
-    /// - Parameter interval: how often it is looked whether there is something to do that another instance left, or that has become due.
+    /// - Parameter interval: the interval between searches for work that another instance left, or that has become due.
     init(database: Database, directory: IdentityDirectory, publisher: Publisher, interval: Duration = .seconds(5), logger: Logger) {
         self.database = database
         self.directory = directory
@@ -42,10 +45,10 @@ final class Erasures: Service {
         (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// There is something to do. Returns at once.
+    /// Signals that there is work. Returns immediately.
     func wake() { signal.yield() }
 
-    /// Works until the service stops. Failures are logged, and tried again at the next turn.
+    /// Works until the service stops. It logs a failure and retries in the next turn.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
@@ -75,13 +78,13 @@ final class Erasures: Service {
         logger.warning("the erasure of a user could not go on", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
     }
 
-    /// One transaction of the work, for the app whose turn it is. A failure of one app is logged, and holds up no other.
-    /// - Returns: false if there is nothing to do now.
+    /// Runs one transaction for the app whose turn it is. A failure of one app is logged and does not stop other apps.
+    /// - Returns: false if there is no work at the moment.
     func step(deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await database.runAlone(AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
         guard let row = rows.first else { return false }
         var apps = try rows.columns(of: AppsWithErasures.self).apps(in: row)
-        // All of an app's users may be with other instances.
+        // An app may have no work for this instance, if other instances work on all of its users.
         while let app = turns.withLock({ $0.next(among: apps) }) {
             let start = ContinuousClock.now
             defer { turns.withLock { $0.charge(ContinuousClock.now - start, to: app) } }
@@ -95,14 +98,15 @@ final class Erasures: Service {
         return false
     }
 
-    /// - Returns: false if there is nothing to do for this app now.
+    /// Runs one transaction for this app.
+    /// - Returns: false if the app has no work at the moment.
     private func step(for app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await database.runAlone(EraseSome(app: app, limit: Self.batch), deadline: deadline)
         let columns = try rows.columns(of: EraseSome.self)
         guard let header = rows.first, try header[columns.outcome] != "idle" else { return false }
         guard let first = rows.dropFirst().first else { return true }
         let user = UserID(trusted: try first[columns.user])
-        // Not as it is remembered: that may be from before.
+        // Read the identity from the database, because a cached one may be older than the erasure.
         let identities = try await directory.full([user], in: app, deadline: deadline).mapValues(\.basic)
         var changes: [Change] = []
         for row in rows.dropFirst() {

@@ -2,13 +2,13 @@
 import Contracts
 import StrataModel
 
-/// Tells those who see a user's identity that it has changed.
+/// Notifies the users who see a user's identity of its change.
 struct IdentityAnnouncer: Sendable {
     let directory: IdentityDirectory
     let publisher: Publisher
 
-    /// Sends the whole identity, since a packet says each property it carries.
-    /// - Parameter entries: of the logs of those who are told; nil: the identity has not changed.
+    /// Sends the complete identity, because a packet contains the value of each property.
+    /// - Parameter entries: the new entries in the recipients' logs. nil: the identity has not changed.
     func announce(_ identity: Identity, to entries: [ToldUsersColumns.Entry]?, in app: AppID) {
         guard let entries else { return }
         directory.forget(identity.basic.userID, in: app)

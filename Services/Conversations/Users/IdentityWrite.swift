@@ -3,20 +3,20 @@ import Contracts
 import FoundationEssentials
 import StrataModel
 
-/// What is to become of an identity, as the database takes it.
+/// A write of an identity, in the form of the database's arguments.
 struct IdentityWrite: Sendable {
-    /// What is done, in the database's words.
+    /// The kind of write, by its name in the database.
     enum Mode: String, Sendable { case create, replace, patch, delete }
 
     let mode: Mode
     /// JSON text: properties by the names of their columns.
     let values: String
-    /// JSON text; nil: the metadata stays.
+    /// JSON text of the complete metadata. nil: unchanged.
     let metadata: String?
-    /// JSON text: keys of the metadata, null for those that are removed.
+    /// JSON text: keys of the metadata. null removes a key.
     let keys: String
 
-    /// The texts that an identity has, by the names of their columns.
+    /// The columns of an identity that contain text.
     private static let texts: Set<String> = [
         "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key",
     ]
@@ -34,7 +34,7 @@ struct IdentityWrite: Sendable {
         }
     }
 
-    /// - Throws: `ContractViolation` for a mode or a property that does not exist.
+    /// - Throws: `ContractViolation` for an unknown mode or property.
     init(_ request: ProtoWriteIdentityRequest) throws {
         guard let mode = Mode(rawValue: request.mode) else { throw ContractViolation("WriteIdentityRequest.mode") }
         self.mode = mode

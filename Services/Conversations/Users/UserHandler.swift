@@ -9,33 +9,32 @@ import SwiftProtobuf
 
 /// Answers the calls by which an app's own server manages its users.
 ///
-/// The server may give each change a name, which belongs to the server and to no user. A repetition under the name tells gateways nothing again: changes stand
-/// in logs, and gateways check the sessions of open sockets themselves.
+/// The server may send an idempotency key with each change. A key belongs to the server and to no user. A repetition
+/// notifies no gateway again: changes are in logs, and gateways check the sessions of open sockets regularly.
 struct UserHandler: CallHandler {
     private let support: CallSupport
     private let announcer: IdentityAnnouncer
     private let erasures: Erasures
     private var database: Database { support.database }
 
-    /// Sessions of a page at most.
+    /// The maximum number of sessions on a page.
     private static let pageLimit: Int32 = 101
-    /// Users whose sessions are shortened in one transaction.
+    /// The number of users whose sessions are shortened in one transaction.
     private static let batch: Int64 = 1000
-    /// Sessions of whose end gateways are told one by one, so that a new session goes on.
+    /// The maximum number of ended sessions that gateways receive individually. Beyond it, all of the user's sockets
+    /// are closed, including those of a new session.
     private static let noticeLimit = 100
-    /// Users that one push can go to.
     private static let pushLimit = 1000
-    /// Users whose badges are counted in one statement.
+    /// The number of users whose badges are counted in one statement.
     private static let badgeBatch = 50
 
-    /// - Parameter erasures: hears that there is something to erase.
+    /// - Parameter erasures: the task to wake when there is a user to erase.
     init(_ support: CallSupport, erasures: Erasures) {
         self.support = support
         self.erasures = erasures
         announcer = IdentityAnnouncer(directory: support.directory, publisher: support.publisher)
     }
 
-    /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(UsersAPI.writeIdentity) { try await self.writeIdentity($0, in: $1) }
         router.register(UsersAPI.suspend) { try await self.suspend($0, in: $1) }
@@ -52,7 +51,6 @@ struct UserHandler: CallHandler {
         return user
     }
 
-    /// The app's own server, in its own name.
     private static func caller(_ app: Data, _ mutation: ProtoMutation?, _ context: RPCContext) throws -> Caller {
         try Caller(app: app, user: UserID.appServer.rawValue, mutation: mutation, context)
     }
@@ -92,14 +90,14 @@ struct UserHandler: CallHandler {
             guard let written = try await support.write(query, for: caller) else { return nil }
             let columns = try written.columns(of: SuspendUser.self)
             guard try written.rows[0][columns.outcome] != "not_found" else { throw Failure.notFound("user") }
-            // Also if the user was suspended already: the notice of then may have been lost.
+            // Repeat the notice even if the user was already suspended; the first one may have been lost.
             if query.isSuspended { closeSockets(of: user, in: caller.app) }
             return .nowhere
         }
         return ProtoEmpty()
     }
 
-    /// Has all gateways forget what they remember of the user's sessions, and close the sockets that these have opened.
+    /// Makes all gateways discard the user's cached sessions and close their sockets.
     private func closeSockets(of user: UserID, in app: AppID) {
         support.publisher.notify([UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: nil))])
     }
@@ -111,7 +109,7 @@ struct UserHandler: CallHandler {
             ListSessions(app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from), deadline: context.deadline
         )
         let (header, columns) = (try support.row(rows), try rows.columns(of: ListSessions.self))
-        // Of one that has ended, too: where it stood is not known any more.
+        // An ended session is not found either, because its place in the list is unknown.
         guard try header[columns.outcome] == "ok" else { throw Failure.notFound("session") }
         return try .with {
             $0.total = try header[columns.total]
@@ -142,7 +140,7 @@ struct UserHandler: CallHandler {
             }
             return .with { $0.ended = Int64(digests.count) }
         } answer: { _ in
-            // How many there were then is not known any more. There was the one that is named.
+            // The number of ended sessions is not stored. The named session existed.
             .with { $0.ended = 1 }
         }
     }
@@ -161,7 +159,7 @@ struct UserHandler: CallHandler {
             return .nowhere
         }
         guard request.hasSessionTtl, request.sessionTtl > 0 else { return ProtoEmpty() }
-        // A repetition, too: it goes on where the first request may have been interrupted, and by what the app is set to now.
+        // A repetition runs this loop, too. It completes an interrupted first request, with the app's present setting.
         var last: String? = ""
         while let after = last {
             let rows = try await database.runAlone(ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
@@ -192,8 +190,9 @@ struct UserHandler: CallHandler {
         return ProtoEmpty()
     }
 
-    /// The numbers for the icons of users. They are counted before anything is locked, some users at a time: who has a thousand conversations takes milliseconds.
-    /// - Returns: none if no webhook of the app takes pushes.
+    /// Returns the badges of users. They are counted before any lock is taken, in small batches, because a user with a
+    /// thousand conversations takes milliseconds.
+    /// - Returns: an empty array if no webhook of the app accepts pushes.
     private func badges(of users: [UserID], in app: AppID, deadline: ContinuousClock.Instant) async throws -> [Int64?] {
         var badges: [Int64?] = []
         for start in stride(from: 0, to: users.count, by: Self.badgeBatch) {

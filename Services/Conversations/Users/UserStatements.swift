@@ -9,11 +9,11 @@ struct WriteIdentity: WriteQuery {
     let app: AppID
     let user: UserID
     let mode: IdentityWrite.Mode
-    /// An object of properties by the names of their columns.
+    /// JSON object: properties by the names of their columns.
     let values: String
-    /// The whole metadata; nil: it stays, or is empty in a new identity.
+    /// The complete metadata. nil: unchanged, or empty in a new identity.
     let metadata: String?
-    /// An object of keys of the metadata; null removes one.
+    /// JSON object: keys of the metadata. null removes a key.
     let keys: String
 
     typealias Columns = IdentityWriteColumns
@@ -30,11 +30,11 @@ struct WriteIdentity: WriteQuery {
     }
 }
 
-/// Of ``WriteIdentity``.
+/// The result columns of ``WriteIdentity``.
 struct IdentityWriteColumns: ColumnSet {
     let outcome: Column<String>
     let told: ToldUsersColumns
-    /// Of the outcomes `ok` and `none`.
+    /// The identity, for the outcomes `ok` and `none`.
     let identity: IdentityColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -59,12 +59,12 @@ struct SuspendUser: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .bool(isSuspended)] }
 }
 
-/// A page of a user's sessions.
+/// Lists one page of a user's sessions.
 struct ListSessions: PostgresQuery {
     let app: AppID
     let user: UserID
     let pageSize: Int64
-    /// The last one of the page before.
+    /// The last session of the previous page. nil: the first page.
     let from: UUID?
 
     typealias Columns = SessionListColumns
@@ -75,7 +75,7 @@ struct ListSessions: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
 }
 
-/// Of ``ListSessions``: the first row has the outcome and the total, the others have sessions.
+/// The result columns of ``ListSessions``: the outcome and the total in the first row, then a session in each row.
 struct SessionListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -97,7 +97,7 @@ struct SessionListColumns: ColumnSet {
 struct EndUserSessions: WriteQuery {
     let app: AppID
     let user: UserID
-    /// Nil: all.
+    /// The session to end. nil: all of the user's sessions.
     let session: UUID?
 
     typealias Columns = EndedSessionsColumns
@@ -109,7 +109,7 @@ struct EndUserSessions: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), Value(session)] }
 }
 
-/// Of ``EndUserSessions``.
+/// The result columns of ``EndUserSessions``.
 struct EndedSessionsColumns: ColumnSet {
     let outcome: Column<String>
     let digests: Column<[[UInt8]]>
@@ -120,10 +120,10 @@ struct EndedSessionsColumns: ColumnSet {
     }
 }
 
-/// Settings of an app. What is nil stays.
+/// Changes settings of an app. nil: unchanged.
 struct SetApp: WriteQuery {
     let app: AppID
-    /// Seconds; 0: as the service is set.
+    /// The lifetime of unused sessions in seconds. 0: the service's setting.
     let sessionTTL: Int64?
     let badgeCounts: String?
     let badgeAnnouncements: Bool?
@@ -144,12 +144,11 @@ struct SetApp: WriteQuery {
     }
 }
 
-/// Shortens the sessions of some users of an app.
+/// Shortens the sessions of a batch of an app's users.
 struct ShortenSessions: PostgresQuery {
     let app: AppID
-    /// The last user of the batch before; empty: none.
+    /// The last user of the previous batch. Empty: none.
     let after: String
-    /// The most users.
     let limit: Int64
 
     typealias Columns = LastUserColumns
@@ -159,9 +158,9 @@ struct ShortenSessions: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(after), .int8(limit)] }
 }
 
-/// Of ``ShortenSessions``.
+/// The result columns of ``ShortenSessions``.
 struct LastUserColumns: ColumnSet {
-    /// Null: there is no user left.
+    /// The last user of the batch. Null: no users are left.
     let last: Column<String>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -169,7 +168,7 @@ struct LastUserColumns: ColumnSet {
     }
 }
 
-/// Sets what a user has not read outside of conversations.
+/// Sets a user's unread count from outside of conversations.
 struct SetBadge: WriteQuery {
     let app: AppID
     let user: UserID
@@ -184,7 +183,7 @@ struct SetBadge: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(count)] }
 }
 
-/// What a user has not read. No row: the app has not heard of the user.
+/// Reads a user's unread counts. No row: the app has no such user.
 struct GetBadge: PostgresQuery {
     let app: AppID
     let user: UserID
@@ -200,7 +199,7 @@ struct GetBadge: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 }
 
-/// Of ``GetBadge``.
+/// The result columns of ``GetBadge``.
 struct BadgeColumns: ColumnSet {
     let external: Column<Int64>
     let conversations: Column<Int64>
@@ -213,15 +212,15 @@ struct BadgeColumns: ColumnSet {
     }
 }
 
-/// Hands a notification for users to the webhooks that take pushes.
+/// Passes a notification for users to the webhooks that accept pushes.
 struct PushNotification: WriteQuery {
     let app: AppID
     let users: [UserID]
-    /// JSON text of an object.
+    /// JSON object: the notification.
     let notification: String
-    /// JSON text of an object of objects by user id.
+    /// JSON object: overriding objects by user id.
     let overrides: String
-    /// For the icon, of each user; nil where the app shows no number. Empty: they are counted with the push.
+    /// The badge of each user. nil: the app shows no badge. Empty: the badges are counted with the push.
     let badges: [Int64?]
 
     typealias Columns = OutcomeColumns
@@ -238,7 +237,7 @@ struct PushNotification: WriteQuery {
     }
 }
 
-/// The numbers for the icons of users, in their order. No rows: no webhook of the app takes pushes.
+/// Counts the badges of users, in the users' order. No rows: no webhook of the app accepts pushes.
 struct PushBadges: PostgresQuery {
     let app: AppID
     let users: ArraySlice<UserID>
@@ -255,15 +254,15 @@ struct PushBadges: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue))] }
 }
 
-/// Of ``PushBadges``.
+/// The result columns of ``PushBadges``.
 struct PushBadgeColumns: ColumnSet {
-    /// Null: the app shows none, or has not heard of the user.
+    /// The badge. Null: the app shows none, or has no such user.
     let badge: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { badge = try names.column("badge") }
 }
 
-/// Erases a user's account, and notes that the rest is owed.
+/// Erases a user's account and stores the pending erasure of the user's messages.
 struct EraseUser: WriteQuery {
     let app: AppID
     let user: UserID
@@ -277,7 +276,7 @@ struct EraseUser: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 }
 
-/// Of ``EraseUser``.
+/// The result columns of ``EraseUser``.
 struct UserEraseColumns: ColumnSet {
     let outcome: Column<String>
     let told: ToldUsersColumns
@@ -288,11 +287,10 @@ struct UserEraseColumns: ColumnSet {
     }
 }
 
-/// Apps with erasures that are due.
 struct AppsWithErasures: PostgresQuery {
-    /// The id behind which to look. A random one reaches every app, if there are more than fit.
+    /// The id after which the search begins. A random id reaches every app in the long run, even if there are more than
+    /// `limit`.
     let after: AppID
-    /// The most apps.
     let limit: Int64
 
     typealias Columns = AppsColumns
@@ -303,10 +301,10 @@ struct AppsWithErasures: PostgresQuery {
     var parameters: [Value] { [.uuid(after.rawValue), .int8(limit)] }
 }
 
-/// Goes on with the erasure of one user of an app.
+/// Continues the erasure of one user of an app.
 struct EraseSome: PostgresQuery {
     let app: AppID
-    /// The most messages whose parts are taken.
+    /// The maximum number of messages whose parts are erased.
     let limit: Int64
 
     typealias Columns = EraseSomeColumns
@@ -322,7 +320,7 @@ struct EraseSome: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }
 
-/// Of ``EraseSome``: the first row has the outcome, the others have changes.
+/// The result columns of ``EraseSome``: the outcome in the first row, then a change in each row.
 struct EraseSomeColumns: ColumnSet {
     let outcome: Column<String>
     let user: Column<String>
@@ -330,7 +328,7 @@ struct EraseSomeColumns: ColumnSet {
     let createdAt: Column<Postgres.Timestamp>
     let messageCount: Column<Int64>
     let message: MessageColumns
-    /// Null: no participant.
+    /// The participants from whom a block hides the message. Null: none.
     let hiddenFrom: Column<[String]>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {

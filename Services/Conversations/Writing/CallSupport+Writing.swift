@@ -6,15 +6,15 @@ import Postgres
 import StrataModel
 
 extension CallSupport {
-    /// Which connections a write is sent on, see ``Database``.
+    /// The pool on which a write runs, see ``Database``.
     enum Route: Sendable {
-        /// Those that share transactions, sorted by this key.
+        /// The pool with shared transactions, in which statements are sorted by this key.
         case shared(lockKey: UInt64)
         case alone
         case large
     }
 
-    /// Runs a writing function, under the name of the change if it has one.
+    /// Runs a writing function, with the caller's idempotency key if there is one.
     /// - Returns: nil if the change was carried out before, or another request is carrying it out.
     func write(_ query: some WriteQuery, for caller: Caller, on route: Route = .alone) async throws(Failure) -> Written? {
         let (statement, parameters) = query.asked(
@@ -38,10 +38,10 @@ extension CallSupport {
         }
     }
 
-    /// Carries out a change, or answers what it came to if it was carried out before.
+    /// Carries out a change at most once, and answers a repetition from the record of the first request.
     /// - Parameters:
-    ///   - carryOut: nil as ``write(_:for:on:)`` says.
-    ///   - answer: of a change that was carried out before.
+    ///   - carryOut: carries out the change. Returns nil in the same cases as ``write(_:for:on:)``.
+    ///   - answer: builds the answer to a repetition from the record.
     func once<T>(_ caller: Caller, carryOut: () async throws -> T?, answer: (EarlierChange) async throws -> T) async throws -> T {
         try await EarlierChange.once(
             caller.mutation, until: caller.deadline, carryOut: carryOut,
@@ -51,13 +51,14 @@ extension CallSupport {
             }, answer: answer)
     }
 
-    /// The same where the answer is no more than where the change is told.
+    /// Carries out a change whose answer consists only of its positions in the logs.
     func once(_ caller: Caller, carryOut: () async throws -> LogPosition?) async throws -> LogPosition {
         try await once(caller, carryOut: carryOut, answer: { $0.place })
     }
 
-    /// Remembers that a change of a message has no effect, which was decided without a writing function.
-    /// - Returns: nil as ``write(_:for:on:)`` says.
+    /// Records an idempotency key for a change of a message that turned out to have no effect before any writing
+    /// function ran.
+    /// - Returns: nil in the same cases as ``write(_:for:on:)``.
     func noteWithoutEffect(_ caller: Caller, in conversation: ConversationID) async throws -> LogPosition? {
         guard caller.mutation != nil else { return .nowhere }
         let query = ChangeNothing(app: caller.app, conversation: conversation)

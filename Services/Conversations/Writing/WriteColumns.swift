@@ -4,9 +4,10 @@ import Mutations
 import Postgres
 import StrataModel
 
-// The columns of writing functions, beside which the functions of schema `conversations` (Shared/Schema) say what they mean.
+// Result columns of writing functions. The functions in the schema `conversations` (Shared/Schema) define their
+// meaning.
 
-/// Of ``CreateConversation``.
+/// The result columns of ``CreateConversation``.
 struct ConversationCreateColumns: ColumnSet {
     let outcome: Column<String>
     let changedAt: Column<Postgres.Timestamp>
@@ -23,7 +24,7 @@ struct ConversationCreateColumns: ColumnSet {
     }
 }
 
-/// Of ``SendMessage``.
+/// The result columns of ``SendMessage``.
 struct MessageSendColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -52,7 +53,7 @@ struct MessageSendColumns: ColumnSet {
     }
 }
 
-/// From whom a block hides a new message, with their counts after it: parallel arrays; null for no one.
+/// The columns of the users from whom a block hides a new message, with their new counts: parallel arrays. Null: none.
 struct KeptColumns: ColumnSet {
     private let users: Column<[String]>
     private let uncounted: Column<[Int64]>
@@ -64,7 +65,8 @@ struct KeptColumns: ColumnSet {
         hidden = try names.column("number_hidden")
     }
 
-    /// - Parameter position: of the change.
+    /// Returns the users and their counts.
+    /// - Parameter position: the position of the change.
     func numbers(in row: Row, at position: Position) throws(PostgresError) -> [(user: UserID, numbers: UserNumbers)] {
         guard let users = try row[optional: users] else { return [] }
         let (uncounted, hidden) = (try row[uncounted], try row[hidden])
@@ -77,7 +79,7 @@ struct KeptColumns: ColumnSet {
     }
 }
 
-/// Of ``DeleteMessage``.
+/// The result columns of ``DeleteMessage``.
 struct MessageDeleteColumns: ColumnSet {
     let outcome: Column<String>
     let conversation: Column<UUID>
@@ -112,7 +114,7 @@ struct MessageDeleteColumns: ColumnSet {
     }
 }
 
-/// Of ``EditParts``.
+/// The result columns of ``EditParts``.
 struct PartsEditColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -133,7 +135,7 @@ struct PartsEditColumns: ColumnSet {
     }
 }
 
-/// Of ``DeleteConversation``.
+/// The result columns of ``DeleteConversation``.
 struct ConversationDeleteColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -160,7 +162,7 @@ struct ConversationDeleteColumns: ColumnSet {
     }
 }
 
-/// Of ``PatchConversation``: what concerns the participants, and what concerns the metadata.
+/// The result columns of ``PatchConversation``: first for the participants, then for the metadata.
 struct ConversationPatchColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -195,7 +197,7 @@ struct ConversationPatchColumns: ColumnSet {
     }
 }
 
-/// Of ``MarkAllRead``.
+/// The result columns of ``MarkAllRead``.
 struct MarkAllReadColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -220,7 +222,8 @@ struct MarkAllReadColumns: ColumnSet {
     }
 }
 
-/// Whose own logs a write has prolonged: parallel arrays of users, positions, and times in microseconds since 1970; null for none.
+/// The columns of former participants in whose own logs a write appended an entry: parallel arrays of users, positions,
+/// and times in microseconds since 1970. Null: none.
 struct FormerColumns: ColumnSet {
     private let users: Column<[String]>
     private let positions: Column<[Int64]>
@@ -232,7 +235,7 @@ struct FormerColumns: ColumnSet {
         times = try names.column("former_times")
     }
 
-    /// - Returns: what tells the gateways of these users.
+    /// Returns the notices for the gateways of these users.
     func notices(_ row: Row, in app: AppID) throws(PostgresError) -> [UserNotice] {
         let users = try row[optional: users] ?? []
         return zip(users, zip(try row[optional: positions] ?? [], try row[optional: times] ?? []))

@@ -3,7 +3,7 @@ import Mutations
 import Postgres
 import StrataModel
 
-/// Creates a conversation, or finds a distinct one.
+/// Creates a conversation, or finds an existing distinct one.
 struct CreateConversation: WriteQuery {
     let app: AppID
     let user: UserID
@@ -27,7 +27,7 @@ struct CreateConversation: WriteQuery {
         place: WriteStatement.Place(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
             object: "(r.view).conversation_id"),
-        // One that was found changed nowhere that webhooks tell of.
+        // A found conversation has no change for webhooks to report.
         recorded: WriteStatement.Recorded(position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
@@ -39,7 +39,7 @@ struct CreateConversation: WriteQuery {
     }
 }
 
-/// Changes participants, and metadata with them.
+/// Changes participants, and optionally metadata.
 struct PatchConversation: WriteQuery {
     let app: AppID
     let user: UserID
@@ -63,7 +63,7 @@ struct PatchConversation: WriteQuery {
             r.number_hidden
             """,
         function: "conversations.patch_participants", arguments: (1...11).map { "$\($0)" },
-        // Those who remove themselves are told of that, and not of what comes after it.
+        // Users who remove themselves see that change and no later one.
         place: WriteStatement.Place(
             conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
         recorded: WriteStatement.Recorded(first: "least(r.position, r.metadata_position)", last: "greatest(r.position, r.metadata_position)"))
@@ -106,7 +106,7 @@ struct DeleteConversation: WriteQuery {
     }
 }
 
-/// Marks the messages of a conversation as read.
+/// Marks all messages of a conversation as read.
 struct MarkAllRead: WriteQuery {
     let app: AppID
     let user: UserID
@@ -140,7 +140,7 @@ struct SendMessage: WriteQuery {
     let notification: String?
     let origin: Change.Origin?
     let contents: [ContentID]?
-    /// Whether it may wait for another transaction that uses the id.
+    /// True if the statement may wait for another transaction that uses the message id.
     var waits: Bool
 
     typealias Columns = MessageSendColumns
@@ -162,10 +162,11 @@ struct SendMessage: WriteQuery {
     }
 }
 
-/// Sends a message that the app's own server asks for. Clients' messages have a statement of their own (``SendMessage``): it is the one that is asked for most.
+/// Sends a message for the app's own server. Clients' messages have a separate statement (``SendMessage``), because it
+/// is the most frequent one.
 struct SendServerMessage: WriteQuery {
     let message: SendMessage
-    /// The sender, if it is no user.
+    /// The name of a sender that is not a user.
     let senderName: String?
 
     typealias Columns = MessageSendColumns
@@ -185,7 +186,7 @@ struct DeleteMessage: WriteQuery {
     let message: MessageID
     let mode: DeletionMode
     let origin: Change.Origin?
-    /// The message must lie in it; nil: in any.
+    /// The conversation that must contain the message. nil: any.
     var conversation: ConversationID?
 
     typealias Columns = MessageDeleteColumns
@@ -208,7 +209,7 @@ struct DeleteMessage: WriteQuery {
     }
 }
 
-/// Changes parts of a message. What it makes is the first part that it changes.
+/// Changes parts of a message. The recorded object is the first part that it changes.
 struct EditParts: WriteQuery {
     let app: AppID
     let user: UserID
@@ -239,7 +240,7 @@ struct EditParts: WriteQuery {
     }
 }
 
-/// Receipts of one user in one conversation.
+/// Gives receipts of one user in one conversation.
 struct GiveReceipts: WriteQuery {
     let app: AppID
     let user: UserID
@@ -268,12 +269,12 @@ struct GiveReceipts: WriteQuery {
     }
 }
 
-/// Follows users. The rows after the first one are what the user's own log tells.
+/// Follows users. The rows after the first one are the new entries in the user's own log.
 struct Follow: WriteQuery {
     let app: AppID
     let user: UserID
     let users: [UserID]
-    /// The most users without having met them.
+    /// The maximum number of followed users that the user has not met. nil: no limit.
     let limit: Int?
 
     typealias Columns = FollowColumns
@@ -286,7 +287,7 @@ struct Follow: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue)), Value(limit)] }
 }
 
-/// Ends the following of a user.
+/// Stops following a user.
 struct Unfollow: WriteQuery {
     let app: AppID
     let user: UserID
@@ -316,7 +317,6 @@ struct GiveAnnouncementReceipt: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue), .int8(status)] }
 }
 
-/// Removes an announcement from a user's list.
 struct RemoveAnnouncement: WriteQuery {
     let app: AppID
     let user: UserID
@@ -331,7 +331,7 @@ struct RemoveAnnouncement: WriteQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue)] }
 }
 
-/// Keeps where a device can be reached. The newest one of a device replaces what was there.
+/// Stores a device's push token. It replaces the device's previous token.
 struct SetPushToken: WriteQuery {
     let app: AppID
     let device: String
@@ -341,7 +341,7 @@ struct SetPushToken: WriteQuery {
     let bundle: String?
     let sender: String?
     let version: String?
-    /// The most devices of the user.
+    /// The maximum number of the user's devices. nil: no limit.
     let limit: Int?
 
     typealias Columns = OutcomeColumns
@@ -359,7 +359,6 @@ struct SetPushToken: WriteQuery {
     }
 }
 
-/// Forgets where a device can be reached.
 struct DeletePushToken: WriteQuery {
     let app: AppID
     let user: UserID

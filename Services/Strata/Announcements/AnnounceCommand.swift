@@ -5,7 +5,6 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// `strata announce`.
 struct AnnounceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "announce",
@@ -46,10 +45,11 @@ struct AnnounceCommand: AsyncParsableCommand {
         }
     }
 
-    /// Unicode scalars, as of other names that are shown.
+    /// The maximum length of a sender's name in Unicode scalars, as for other displayed names.
     private static let senderLimit = 128
 
-    /// A type and a subtype of RFC 2045, and parameters. Stricter than the protocol, which passes on any text: here it is typed by hand.
+    /// Returns true for a type and subtype of RFC 2045 with optional parameters. The check is stricter than the
+    /// protocol, which accepts any text, because the operator types the value.
     static func isMIMEType(_ text: String) -> Bool {
         let token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
         let pattern = "\(token)/\(token)( *; *\(token)=(\(token)|\"[^\"\\\\]*\"))*"
@@ -60,7 +60,7 @@ struct AnnounceCommand: AsyncParsableCommand {
     func run() async throws {
         let app = try KeyRing(home: StrataHome()).appID(self.app)
         let id = UUID()
-        // A name without a user sends in 1.x only.
+        // Only version 1.x accepts a sender with a name and no user.
         let body: JSONValue = [
             "recipients": .array(recipients.map { .string($0) }), "sender": ["name": .string(sender)],
             "parts": [["mime_type": .string(mimeType), "body": .string(text)]],

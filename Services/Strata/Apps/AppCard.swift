@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the owner of a new app needs, for people.
+/// A text with everything the owner of a new app needs.
 struct AppCard: CustomStringConvertible {
     private let app: NewApp
     private let keyLine: String
     private let privateKey: String?
 
-    /// - Parameter keyFile: where the private key was put; nil if its owner has it.
+    /// - Parameter keyFile: The file of the private key; nil if the owner has the key.
     init(_ app: NewApp, keyFile: String?) {
         self.app = app
         keyLine = keyFile ?? "yours; it was not shown to us"
         privateKey = nil
     }
 
-    /// - Parameter privateKey: PEM, which is kept nowhere else.
+    /// - Parameter privateKey: The private key, PEM. It is stored nowhere else.
     init(_ app: NewApp, privateKey: String?) {
         self.app = app
         keyLine = "below"

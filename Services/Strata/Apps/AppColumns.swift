@@ -3,9 +3,7 @@
 import Foundation
 import Postgres
 
-// The columns of statements about apps.
-
-/// Of ``ListApps``.
+/// The result columns of ``ListApps``.
 struct AppListColumns: ColumnSet {
     let id: Column<UUID>
     let providerID: Column<UUID>
@@ -24,7 +22,7 @@ struct AppListColumns: ColumnSet {
     }
 }
 
-/// Of ``SuspendApp``.
+/// The result columns of ``SuspendApp``.
 struct AppSuspensionColumns: ColumnSet {
     let name: Column<String>
     let isBeingDeleted: Column<Bool>
@@ -35,7 +33,7 @@ struct AppSuspensionColumns: ColumnSet {
     }
 }
 
-/// Of ``ListServerTokens``; all null where an app has no token.
+/// The result columns of ``ListServerTokens``. All are null if the app has no token.
 struct ServerTokenListColumns: ColumnSet {
     let id: Column<UUID>
     let name: Column<String>
@@ -48,14 +46,14 @@ struct ServerTokenListColumns: ColumnSet {
     }
 }
 
-/// Of ``InsertServerToken``.
+/// The result columns of ``InsertServerToken``.
 struct ServerTokenInsertionColumns: ColumnSet {
     let id: Column<UUID>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { id = try names.column("id") }
 }
 
-/// The columns of ``RevokeServerToken``.
+/// The result columns of ``RevokeServerToken``.
 struct ServerTokenRevocationColumns: ColumnSet {
     let name: Column<String>
     let ended: Column<[UUID]>
@@ -66,7 +64,7 @@ struct ServerTokenRevocationColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadAppExtent``.
+/// The result columns of ``ReadAppExtent``.
 struct AppExtentColumns: ColumnSet {
     let name: Column<String>
     private let conversations: Column<Int64>
@@ -93,7 +91,7 @@ struct AppExtentColumns: ColumnSet {
     }
 }
 
-/// Of ``ReadAppDeletionAge``.
+/// The result columns of ``ReadAppDeletionAge``.
 struct AppDeletionAgeColumns: ColumnSet {
     let milliseconds: Column<Int64>
 
@@ -102,7 +100,7 @@ struct AppDeletionAgeColumns: ColumnSet {
     }
 }
 
-/// Of ``ListAppDeletionParts``.
+/// The result columns of ``ListAppDeletionParts``.
 struct AppDeletionPartsColumns: ColumnSet {
     let part: Column<String>
 
@@ -111,10 +109,10 @@ struct AppDeletionPartsColumns: ColumnSet {
     }
 }
 
-/// Of ``DeleteAppRows``.
+/// The result columns of ``DeleteAppRows``.
 struct AppDeletionStepColumns: ColumnSet {
     let removed: Column<Int64>
-    /// Null: the part is done.
+    /// The next block; null if the part is complete.
     let nextBlock: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -123,7 +121,7 @@ struct AppDeletionStepColumns: ColumnSet {
     }
 }
 
-/// Of ``EndAppDeletion``.
+/// The result columns of ``EndAppDeletion``.
 struct AppDeletionEndColumns: ColumnSet {
     let isDone: Column<Bool>
 

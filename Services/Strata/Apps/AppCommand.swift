@@ -2,7 +2,6 @@
 
 import ArgumentParser
 
-/// `strata app`.
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "Creates, lists, suspends and deletes apps, keeps the tokens of their servers, their indexes and webhooks.",

@@ -3,7 +3,6 @@
 import ArgumentParser
 import Foundation
 
-/// `strata app create`.
 struct AppCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
@@ -34,7 +33,7 @@ struct AppCreateCommand: AsyncParsableCommand {
         let home = StrataHome()
         let url = try await database.url(in: home)
         let app = try NewApp(name: name, publicKeyFile: publicKey)
-        // The key first: an app in the database whose key was never written would be of no use.
+        // Store the key first. An app whose private key was never written would be useless.
         let ring = KeyRing(home: home)
         let new = home.newDirectories
         let file = try app.privateKey.map { try ring.addApp(app, privateKey: $0) }

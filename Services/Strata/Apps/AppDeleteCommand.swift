@@ -4,7 +4,6 @@ import ArgumentParser
 import Foundation
 import Glibc
 
-/// `strata app delete`.
 struct AppDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
@@ -38,7 +37,7 @@ struct AppDeleteCommand: AsyncParsableCommand {
             throw CommandFailure(.usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
         }
         let title = "\(LayerID.app.text(id))  \(subject.name)"
-        // With --json standard output has nothing but the result.
+        // With --json, standard output contains only the result.
         let report = { (line: String) in if json { Console.standard.note(line) } else { Console.standard.say(line) } }
         report("\(title)  has \(subject.extent)")
         try confirm(subject.name)

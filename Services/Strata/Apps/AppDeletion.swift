@@ -3,16 +3,16 @@
 import Foundation
 import Postgres
 
-/// The end of an app: it is suspended, then everything that is kept for it is deleted in small transactions, which hold no lock for long. A deletion that
-/// was interrupted is gone on with by the next one.
+/// The permanent deletion of an app. The app is suspended first. Then its data is deleted in small transactions, so
+/// that locks are held only briefly. An interrupted deletion is continued by the next one.
 struct AppDeletion: Sendable {
-    /// What there is of an app.
+    /// The amount of an app's data.
     struct Extent: Codable, Equatable, Sendable, CustomStringConvertible {
         var conversations: Int64
-        /// All it has ever had.
+        /// The number of all messages the app has ever had.
         var messages: Int64
         var users: Int64
-        /// Those that have not ended.
+        /// The number of sessions that have not ended.
         var sessions: Int64
         var files: Int64
         var fileBytes: Int64
@@ -31,15 +31,14 @@ struct AppDeletion: Sendable {
 
     let store: AppStore
     let app: UUID
-    /// Until then gateways may go on with what sessions of the suspended app have begun: each asks every 25 s whether the session of an open socket has
-    /// ended, and uses an answer again for 5 s.
+    /// The time for which gateways may continue the work of the suspended app's sessions. Each gateway checks the
+    /// sessions of open sockets every 25 s, and caches the answer for 5 s.
     var grace = Duration.seconds(45)
 
-    /// Counting, and looking whether anything is left, reads whole tables; and a conversation may be locked for a while.
+    /// The timeout of statements that read whole tables or wait for a locked conversation.
     private static let patience = Duration.seconds(600)
 
-    /// What would be deleted.
-    /// - Returns: nil if there is no such app.
+    /// Returns the data that a deletion would remove; nil if the app does not exist.
     func subject() async throws -> Subject? {
         try await store.withConnection(patience: Self.patience) { connection in
             let rows = try await connection.query(ReadAppExtent(app: app), deadline: .now + Self.patience)
@@ -49,15 +48,16 @@ struct AppDeletion: Sendable {
         }
     }
 
-    /// Suspends the app, deletes all of it, and last the app itself.
-    /// - Parameter tell: hears now and then how many rows have gone.
-    /// - Returns: how many rows went.
+    /// Suspends the app, deletes all of its data, and finally deletes the app.
+    /// - Parameter tell: Called from time to time with the number of deleted rows.
+    /// - Returns: The number of deleted rows.
     func run(tell: (Int64) -> Void = { _ in }) async throws -> Int64 {
         try await store.withConnection(patience: Self.patience) { connection in
             _ = try await connection.query(BeginAppDeletion(app: app), deadline: .now + .seconds(60))
             var rows: Int64 = 0
             while true {
-                // What is found to be nothing must have been looked for when nothing could come any more.
+                // Read the remaining grace before the pass. An empty pass is final only if no rows could be added after
+                // it began.
                 let remaining = try await remainingGrace(connection)
                 let removed = try await pass(connection) { tell(rows + $0) }
                 rows += removed
@@ -67,7 +67,7 @@ struct AppDeletion: Sendable {
         }
     }
 
-    /// Goes through everything once.
+    /// Goes through all parts once, and returns the number of deleted rows.
     private func pass(_ connection: PostgresPool, tell: (Int64) -> Void) async throws -> Int64 {
         var rows: Int64 = 0
         let parts = try await connection.query(ListAppDeletionParts(), deadline: .now + .seconds(60))
@@ -89,7 +89,8 @@ struct AppDeletion: Sendable {
         return rows
     }
 
-    /// Deletes the app itself, unless it still has a conversation: one that was locked was stepped over. This waits for it, and it goes the next time round.
+    /// Deletes the app, unless it still has a conversation. A pass skips locked conversations. This statement waits for
+    /// their locks, and the next pass deletes them.
     private func deleteEmptyApp(_ connection: PostgresPool) async throws -> Bool {
         let answer = try await connection.query(EndAppDeletion(app: app), deadline: .now + Self.patience)
         guard let row = answer.first else { return false }
@@ -114,7 +115,7 @@ struct ReadAppExtent: PostgresQuery {
     var parameters: [Value] { [.uuid(app)] }
 }
 
-/// Suspends the app for good.
+/// Suspends the app permanently and marks it as being deleted.
 struct BeginAppDeletion: PostgresQuery {
     let app: UUID
 
@@ -127,7 +128,6 @@ struct BeginAppDeletion: PostgresQuery {
     var parameters: [Value] { [.uuid(app)] }
 }
 
-/// How long ago the deletion began.
 struct ReadAppDeletionAge: PostgresQuery {
     let app: UUID
 
@@ -141,7 +141,6 @@ struct ReadAppDeletionAge: PostgresQuery {
     var parameters: [Value] { [.uuid(app)] }
 }
 
-/// What a deletion goes through.
 struct ListAppDeletionParts: PostgresQuery {
     typealias Columns = AppDeletionPartsColumns
 
@@ -165,7 +164,7 @@ struct DeleteAppRows: PostgresQuery {
     var parameters: [Value] { [.uuid(app), .text(part), .int8(block)] }
 }
 
-/// Deletes the app itself; its keys and server tokens go with it. False: a conversation is left.
+/// Deletes the app with its keys and server tokens. The result is false if a conversation remains.
 struct EndAppDeletion: PostgresQuery {
     let app: UUID
 

@@ -4,7 +4,6 @@ import ArgumentParser
 import Foundation
 import StrataModel
 
-/// `strata app index`.
 struct AppIndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index", abstract: "Adds, lists and removes the indexes by which an app's conversations are found by their metadata.",
@@ -28,7 +27,6 @@ struct AppIndexRow: Codable, Equatable, Sendable {
     var line: String { "\(state.padding(toLength: 8, withPad: " ", startingAt: 0))  \(createdAt)  \(property)" }
 }
 
-/// `strata app index add`.
 struct AppIndexAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add", abstract: "Adds an index. What is there already is taken in while the services run; queries are refused until then.")
@@ -57,7 +55,6 @@ struct AppIndexAddCommand: AsyncParsableCommand {
     }
 }
 
-/// `strata app index list`.
 struct AppIndexListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the indexes of an app: those that are ready, and those that are being built.")
@@ -78,7 +75,6 @@ struct AppIndexListCommand: AsyncParsableCommand {
     }
 }
 
-/// `strata app index remove`.
 struct AppIndexRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Removes an index: queries by it are refused at once.")
@@ -97,10 +93,10 @@ struct AppIndexRemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// A key path of metadata, as people write it.
+/// A metadata key path as the operator types it.
 enum IndexedProperty {
-    /// Without the `metadata.`.
-    /// - Throws: ``CommandFailure`` if it can be none.
+    /// Returns the path without `metadata.`.
+    /// - Throws: ``CommandFailure`` if the path is invalid.
     static func path(_ property: String) throws -> String {
         guard property.hasPrefix("metadata.") else {
             throw CommandFailure(.usage, "The key path must begin with metadata., as metadata.status.")

@@ -3,18 +3,18 @@
 import Foundation
 import _CryptoExtras
 
-/// The keys an app's server signs identity tokens with (RS256).
+/// The RSA keys with which an app's server signs identity tokens (RS256).
 package enum AppKeyPair {
-    /// Makes a pair of 2048 bits.
-    /// - Returns: both keys as PEM, the private one as PKCS #8.
+    /// Generates a key pair of 2048 bits.
+    /// - Returns: Both keys as PEM, the private one as PKCS #8.
     package static func make() throws -> (privateKey: String, publicKey: String) {
         let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
         return (key.pkcs8PEMRepresentation + "\n", key.publicKey.pemRepresentation + "\n")
     }
 
     /// Reads a public key.
-    /// - Returns: it as PEM (SubjectPublicKeyInfo).
-    /// - Throws: ``CommandFailure`` if it is not an RSA public key of at least 2048 bits.
+    /// - Returns: The key as PEM (SubjectPublicKeyInfo).
+    /// - Throws: ``CommandFailure`` if the file does not contain an RSA public key of at least 2048 bits.
     static func publicKey(ofFile path: String) throws -> String {
         let text = try readText(at: path)
         guard !text.contains("PRIVATE KEY") else {
@@ -28,8 +28,8 @@ package enum AppKeyPair {
     }
 
     /// Reads a private key.
-    /// - Returns: the text of the file.
-    /// - Throws: ``CommandFailure`` if it is not an RSA private key of at least 2048 bits.
+    /// - Returns: The text of the file.
+    /// - Throws: ``CommandFailure`` if the file does not contain an RSA private key of at least 2048 bits.
     static func privateKey(ofFile path: String) throws -> String {
         let text = try readText(at: path)
         guard (try? _RSA.Signing.PrivateKey(pemRepresentation: text)) != nil else {

@@ -2,7 +2,6 @@
 
 import ArgumentParser
 
-/// `strata app list`.
 struct AppListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists the apps.")
 

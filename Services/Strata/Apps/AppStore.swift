@@ -12,20 +12,20 @@ public struct AppStore: Sendable {
         let keyIDs: [UUID]
         let name: String
         let isSuspended: Bool
-        /// Its deletion has begun, and may be gone on with.
+        /// True if the deletion of the app has begun. It may be continued.
         var isBeingDeleted = false
     }
 
     private let url: String
 
-    /// - Parameter url: libpq URL of the database, as its owner.
+    /// - Parameter url: The libpq URL of the database, as its owner.
     public init(url: String) {
         self.url = url
     }
 
-    /// Suspends an app, or ends that. Its sessions stay, and are good for something again when it is resumed.
-    /// - Returns: its name; nil if there is no such app.
-    /// - Throws: ``CommandFailure`` if it is being deleted, which nothing undoes.
+    /// Suspends or resumes an app. Its sessions are kept and become valid again when the app is resumed.
+    /// - Returns: The app's name; nil if the app does not exist.
+    /// - Throws: ``CommandFailure`` if the app is being deleted, which cannot be undone.
     func setSuspended(_ isSuspended: Bool, for app: UUID) async throws -> String? {
         let rows = try await query(SuspendApp(app: app, isSuspended: isSuspended))
         guard let row = rows.first else { return nil }
@@ -36,7 +36,7 @@ public struct AppStore: Sendable {
         return try row[columns.name]
     }
 
-    /// Registers an app with its key and the digest of its Server API token, all or nothing.
+    /// Registers an app with its key and the digest of its Server API token, in one statement.
     public func insert(_ app: NewApp) async throws {
         _ = try await query(
             InsertApp(
@@ -44,7 +44,7 @@ public struct AppStore: Sendable {
                 serverTokenDigest: app.serverTokenDigest))
     }
 
-    /// All apps, the oldest first.
+    /// Returns all apps, oldest first.
     func list() async throws -> [App] {
         let rows = try await query(ListApps())
         let columns = try rows.columns(of: ListApps.self)
@@ -55,28 +55,28 @@ public struct AppStore: Sendable {
         }
     }
 
-    /// Runs one statement over a connection that is made for it.
+    /// Runs one statement over a new connection.
     func query(_ query: some PostgresQuery) async throws -> Rows {
         try await withConnection { try await $0.query(query, deadline: .now + .seconds(10)) }
     }
 
-    /// Lends a connection to `body`.
-    /// - Parameter patience: how long a statement may take.
+    /// Runs `body` with a pool of one connection.
+    /// - Parameter patience: The timeout of a statement and of a lock.
     func withConnection<Answer: Sendable>(patience: Duration = .seconds(5), _ body: (PostgresPool) async throws -> Answer) async throws -> Answer {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = 1
         configuration.applicationName = "strata-command"
         (configuration.statementTimeout, configuration.lockTimeout) = (patience, patience)
-        // A command asks what no index serves, once: whole tables are what it reads best.
+        // Commands run rare queries that no index supports, so sequential scans are the best plan.
         configuration.readsWholeTables = true
-        // A pool only says that it has no connection yet. The first one, made outside of it, says at once why there can be none.
+        // A pool only reports that it has no connection yet. A connection made outside of it reports the cause at once.
         try await Migrator(configuration: configuration).execute(script: "SELECT 1")
         let quiet = Logger(label: "strata.command") { _ in SwiftLogNoOpLogHandler() }
         let pool = PostgresPool(configuration: configuration, mode: .exclusive, logger: quiet)
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await pool.run() }
             defer { group.cancelAll() }
-            // A pool refuses at once while it has no connection, and it has only just been started.
+            // A new pool refuses statements until it has a connection.
             let deadline = ContinuousClock.now.advanced(by: .seconds(10))
             while await !pool.isReachable(deadline: deadline), .now < deadline { try await Task.sleep(for: .milliseconds(50)) }
             return try await body(pool)
@@ -84,7 +84,6 @@ public struct AppStore: Sendable {
     }
 }
 
-/// Registers an app with its key and its Server API token.
 struct InsertApp: PostgresQuery {
     let app: UUID
     let name: String
@@ -106,7 +105,6 @@ struct InsertApp: PostgresQuery {
     var parameters: [Value] { [.uuid(app), .text(name), .uuid(provider), .uuid(key), .text(publicKey), .bytes(serverTokenDigest)] }
 }
 
-/// All apps, the oldest first.
 struct ListApps: PostgresQuery {
     typealias Columns = AppListColumns
 

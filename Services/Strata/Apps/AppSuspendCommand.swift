@@ -3,7 +3,6 @@
 import ArgumentParser
 import Foundation
 
-/// `strata app suspend`.
 struct AppSuspendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend", abstract: "Suspends an app: its users cannot sign in, and those who are signed in are cut off within half a minute.")
@@ -13,7 +12,6 @@ struct AppSuspendCommand: AsyncParsableCommand {
     func run() async throws { try await target.suspend(true) }
 }
 
-/// `strata app resume`.
 struct AppResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume", abstract: "Ends the suspension of an app. Sessions from before are good again.")
@@ -23,7 +21,7 @@ struct AppResumeCommand: AsyncParsableCommand {
     func run() async throws { try await target.suspend(false) }
 }
 
-/// The app that is suspended or resumed.
+/// The arguments of `suspend` and `resume`.
 struct SuspensionTarget: ParsableArguments {
     @OptionGroup var database: DatabaseOption
     @Argument(help: "The app, as layer:///apps/production/<uuid> or as the UUID alone.")

@@ -3,7 +3,6 @@
 import ArgumentParser
 import Foundation
 
-/// `strata app token`.
 struct AppTokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "Creates, lists and revokes the tokens by which an app's own server authenticates.",
@@ -11,7 +10,6 @@ struct AppTokenCommand: AsyncParsableCommand {
         subcommands: [AppTokenCreateCommand.self, AppTokenListCommand.self, AppTokenRevokeCommand.self])
 }
 
-/// `strata app token create`.
 struct AppTokenCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create", abstract: "Creates one more token for an app's own server, and shows it this once.",
@@ -45,7 +43,6 @@ struct AppTokenCreateCommand: AsyncParsableCommand {
     }
 }
 
-/// `strata app token list`.
 struct AppTokenListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the tokens of an app's own server; the tokens themselves are not known.")
@@ -72,7 +69,6 @@ struct AppTokenListCommand: AsyncParsableCommand {
     }
 }
 
-/// `strata app token revoke`.
 struct AppTokenRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke", abstract: "Revokes a token of an app's own server: all gateways refuse it within five seconds.",

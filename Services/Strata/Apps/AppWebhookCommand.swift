@@ -4,14 +4,12 @@ import ArgumentParser
 import Foundation
 import Postgres
 
-/// `strata app webhook`.
 struct AppWebhookCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhook", abstract: "Lists and removes the webhooks that an app's own server has registered.",
         subcommands: [AppWebhookListCommand.self, AppWebhookRemoveCommand.self])
 }
 
-/// `strata app webhook list`.
 struct AppWebhookListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the webhooks of an app: whether each is active, how much waits for it, and which token registered it.")
@@ -29,7 +27,6 @@ struct AppWebhookListCommand: AsyncParsableCommand {
     }
 }
 
-/// `strata app webhook remove`.
 struct AppWebhookRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Removes a webhook: within seconds nothing is recorded for it, and what waits for it goes.")
@@ -54,10 +51,10 @@ extension AppStore {
         let version: String
         let targetURL: String
         let status: String
-        /// Nil unless it is inactive.
+        /// The reason of the status; nil unless the webhook is inactive.
         let statusReason: String?
         let waitingBytes: Int64
-        /// The server token that registered it, which may be revoked since. Nil: it is not known.
+        /// The server token that registered the webhook. It may have been revoked since. nil: unknown.
         let tokenID: String?
 
         var line: String {
@@ -67,7 +64,7 @@ extension AppStore {
         }
     }
 
-    /// In the order of their registration; nil if there is no such app.
+    /// Returns the webhooks of an app in the order of their registration; nil if the app does not exist.
     func webhooks(of app: UUID) async throws -> [Webhook]? {
         let rows = try await query(ListAppWebhooks(app: app))
         guard !rows.isEmpty else { return nil }
@@ -75,11 +72,11 @@ extension AppStore {
         return try rows.compactMap { try columns.webhook(in: $0) }
     }
 
-    /// - Returns: false if the app has no such webhook.
+    /// Removes a webhook. Returns false if the app has no such webhook.
     func removeWebhook(_ id: UUID, of app: UUID) async throws -> Bool { try await !query(RemoveAppWebhook(app: app, id: id)).isEmpty }
 }
 
-/// The webhooks of an app. No row: there is no such app.
+/// The webhooks of an app. No row: the app does not exist.
 struct ListAppWebhooks: PostgresQuery {
     let app: UUID
 
@@ -96,7 +93,7 @@ struct ListAppWebhooks: PostgresQuery {
     var parameters: [Value] { [.uuid(app)] }
 }
 
-/// Removes a webhook. No row: the app has none with this id.
+/// Removes a webhook. No row: the app has no webhook with this id.
 struct RemoveAppWebhook: PostgresQuery {
     let app: UUID
     let id: UUID
@@ -108,7 +105,7 @@ struct RemoveAppWebhook: PostgresQuery {
     var parameters: [Value] { [.uuid(app), .uuid(id)] }
 }
 
-/// The columns of ``ListAppWebhooks``; all null where an app has no webhook.
+/// The result columns of ``ListAppWebhooks``. All are null if the app has no webhook.
 struct AppWebhookColumns: ColumnSet {
     private let id: Column<UUID>
     private let version: Column<String>
@@ -128,7 +125,7 @@ struct AppWebhookColumns: ColumnSet {
         tokenID = try names.column("token_id")
     }
 
-    /// Nil where all are null.
+    /// Returns the webhook of a row; nil if all columns are null.
     func webhook(in row: Row) throws(PostgresError) -> AppStore.Webhook? {
         guard let id = try row[optional: id] else { return nil }
         return AppStore.Webhook(
@@ -138,7 +135,7 @@ struct AppWebhookColumns: ColumnSet {
     }
 }
 
-/// The columns of ``RemoveAppWebhook``.
+/// The result columns of ``RemoveAppWebhook``.
 struct AppWebhookRemovalColumns: ColumnSet {
     let id: Column<UUID>
 

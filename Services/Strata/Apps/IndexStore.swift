@@ -8,11 +8,12 @@ extension AppStore {
     struct Index: Equatable, Sendable {
         let path: String
         let createdAt: Date
-        /// Nil: it is being built.
+        /// The time at which the index was complete. nil: it is being built.
         let readyAt: Date?
     }
 
-    /// - Returns: `created`, `found`, `too_many`, `removing` or `no_app`; and the index, if there is one.
+    /// Adds an index to an app.
+    /// - Returns: The outcome `created`, `found`, `too_many`, `removing` or `no_app`, and the index, if there is one.
     func addIndex(_ path: String, to app: UUID) async throws -> (outcome: String, index: Index?) {
         let rows = try await query(AddAppIndex(app: app, path: path, most: Int64(MetadataIndex.most)))
         guard let row = rows.first else { return ("no_app", nil) }
@@ -20,7 +21,7 @@ extension AppStore {
         return (try row[columns.outcome], try columns.index.index(in: row))
     }
 
-    /// In the order of their paths; nil if there is no such app.
+    /// Returns the indexes of an app in the order of their paths; nil if the app does not exist.
     func indexes(of app: UUID) async throws -> [Index]? {
         let rows = try await query(ListAppIndexes(app: app))
         guard !rows.isEmpty else { return nil }
@@ -28,7 +29,7 @@ extension AppStore {
         return try rows.compactMap { try columns.index(in: $0) }
     }
 
-    /// - Returns: false if the app has no such index.
+    /// Removes an index. Returns false if the app has no such index.
     func removeIndex(_ path: String, of app: UUID) async throws -> Bool {
         let rows = try await query(RemoveAppIndex(app: app, path: path))
         guard let row = rows.first else { return false }
@@ -39,7 +40,7 @@ extension AppStore {
 struct AddAppIndex: PostgresQuery {
     let app: UUID
     let path: String
-    /// That an app can have.
+    /// The maximum number of indexes of an app.
     let most: Int64
 
     typealias Columns = AppIndexAdditionColumns
@@ -50,7 +51,7 @@ struct AddAppIndex: PostgresQuery {
     var parameters: [Value] { [.uuid(app), .text(path), .int8(most)] }
 }
 
-/// The indexes of an app, in the order of their paths. No row: there is no such app.
+/// The indexes of an app, in the order of their paths. No row: the app does not exist.
 struct ListAppIndexes: PostgresQuery {
     let app: UUID
 
@@ -65,7 +66,6 @@ struct ListAppIndexes: PostgresQuery {
     var parameters: [Value] { [.uuid(app)] }
 }
 
-/// Removes an index of metadata.
 struct RemoveAppIndex: PostgresQuery {
     let app: UUID
     let path: String
@@ -77,7 +77,7 @@ struct RemoveAppIndex: PostgresQuery {
     var parameters: [Value] { [.uuid(app), .text(path)] }
 }
 
-/// Of ``ListAppIndexes``; all null where an app has no index.
+/// The result columns of ``ListAppIndexes``. All are null if the app has no index.
 struct AppIndexColumns: ColumnSet {
     private let path: Column<String>
     private let createdAt: Column<Postgres.Timestamp>
@@ -89,7 +89,7 @@ struct AppIndexColumns: ColumnSet {
         readyAt = try names.column("ready_at")
     }
 
-    /// Nil where all are null.
+    /// Returns the index of a row; nil if all columns are null.
     func index(in row: Row) throws(PostgresError) -> AppStore.Index? {
         guard let path = try row[optional: path] else { return nil }
         return AppStore.Index(path: path, createdAt: Self.date(try row[createdAt]), readyAt: try row[optional: readyAt].map { Self.date($0) })
@@ -98,7 +98,7 @@ struct AppIndexColumns: ColumnSet {
     private static func date(_ time: Postgres.Timestamp) -> Date { Date(timeIntervalSince1970: Double(time.microseconds) / 1_000_000) }
 }
 
-/// Of ``AddAppIndex``.
+/// The result columns of ``AddAppIndex``.
 struct AppIndexAdditionColumns: ColumnSet {
     let outcome: Column<String>
     let index: AppIndexColumns
@@ -109,7 +109,7 @@ struct AppIndexAdditionColumns: ColumnSet {
     }
 }
 
-/// Of ``RemoveAppIndex``.
+/// The result columns of ``RemoveAppIndex``.
 struct AppIndexRemovalColumns: ColumnSet {
     let isRemoved: Column<Bool>
 

@@ -3,9 +3,9 @@
 import Foundation
 import Glibc
 
-/// The private keys of a home, so that `strata token` can sign for the apps that were created here.
+/// The private keys of a home. `strata token` signs with them for the apps that were created here.
 struct KeyRing {
-    /// What is known of an app beside its private key.
+    /// The description of an app, without its private key.
     struct Entry: Codable, Equatable, Sendable {
         let app: UUID
         let provider: UUID
@@ -15,8 +15,8 @@ struct KeyRing {
 
     let home: StrataHome
 
-    /// Keeps the private key of an app.
-    /// - Returns: its file, mode 0600.
+    /// Stores the private key of an app.
+    /// - Returns: The path of the key's file, mode 0600.
     func addApp(_ app: NewApp, privateKey: String) throws -> String {
         try home.makeKeys()
         let file = keyFile(app.keyID)
@@ -26,14 +26,14 @@ struct KeyRing {
         return file
     }
 
-    /// Forgets the key of an app that could not be registered.
+    /// Removes the key of an app whose registration failed.
     func remove(_ app: NewApp) {
         unlink(entryFile(app.id))
         unlink(keyFile(app.keyID))
     }
 
-    /// Forgets the key of an app that is no more.
-    /// - Returns: whether there was one.
+    /// Removes the key of a deleted app.
+    /// - Returns: True if there was one.
     func forget(_ app: UUID) -> Bool {
         guard let entry = readEntry(at: entryFile(app)) else { return false }
         unlink(entryFile(app))
@@ -41,8 +41,8 @@ struct KeyRing {
         return true
     }
 
-    /// The app `strata token` is to sign for.
-    /// - Parameter app: which; nil is the only one there is.
+    /// Returns the app for which `strata token` signs.
+    /// - Parameter app: The id of the app. nil: the only app of the home.
     func entry(for app: UUID?) throws -> Entry {
         if let app {
             guard let entry = readEntry(at: entryFile(app)) else {
@@ -63,12 +63,10 @@ struct KeyRing {
         return only
     }
 
-    /// The private key of an app, PEM.
     func privateKey(of entry: Entry) throws -> String {
         try AppKeyPair.readText(at: keyFile(entry.key))
     }
 
-    /// All apps whose keys are here.
     func entries() -> [Entry] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: home.keys)) ?? []
         return names.filter { $0.hasSuffix(".json") }.sorted().compactMap { readEntry(at: "\(home.keys)/\($0)") }

@@ -2,7 +2,7 @@
 
 package import Foundation
 
-/// The ids of apps, providers and keys as the protocol writes them, `layer:///apps/production/<uuid>` and so on.
+/// The protocol's format of the ids of apps, providers and keys: `layer:///apps/production/<uuid>`, for example.
 package enum LayerID {
     case app, provider, key
 
@@ -10,8 +10,8 @@ package enum LayerID {
         prefix + id.uuidString.lowercased()
     }
 
-    /// Reads a whole id or the UUID alone; apps also with `staging`, and with two slashes as older documents have it.
-    /// - Throws: ``CommandFailure`` naming the option.
+    /// Parses a full id or a UUID alone. App ids may also contain `staging`, or two slashes as in older documents.
+    /// - Throws: ``CommandFailure`` that names the option.
     func parse(_ text: String, option: String) throws -> UUID {
         guard let last = text.split(separator: "/").last, let id = UUID(uuidString: String(last)), last == text || isOurs(text) else {
             throw CommandFailure(.usage, "\(option) must be a UUID or look like \(prefix)<uuid>.")

@@ -3,27 +3,28 @@
 import Crypto
 public import Foundation
 
-/// An app about to be registered, with everything its owner needs to know. The Server API token is in no database: only its SHA-256 is.
+/// An app to be registered, with everything its owner needs. The database stores only the SHA-256 of the Server API
+/// token.
 public struct NewApp: Sendable {
-    /// The app.
+    /// The app's id.
     public let id: UUID
-    /// What identity tokens name as their issuer.
+    /// The id of the provider, which identity tokens name as their issuer.
     public let providerID: UUID
-    /// What identity tokens name as their key.
+    /// The id of the key, which identity tokens name as their key.
     public let keyID: UUID
-    /// For people.
+    /// The app's name for people.
     public let name: String
-    /// PEM.
+    /// The public key, PEM.
     public let publicKey: String
-    /// PEM; nil if the owner keeps it.
+    /// The private key, PEM; nil if the owner keeps it.
     public let privateKey: String?
-    /// What the app's own server authenticates with.
+    /// The token with which the app's own server authenticates.
     public let serverToken: String
 
-    /// Makes ids, a token and, unless a public key is given, a pair of keys.
+    /// Generates ids, a token and, unless a public key is given, a key pair.
     /// - Parameters:
-    ///   - name: for people, at most 200 characters.
-    ///   - publicKeyFile: PEM file of an RSA public key.
+    ///   - name: The app's name, at most 200 characters.
+    ///   - publicKeyFile: The PEM file of an RSA public key.
     public init(name: String, publicKeyFile: String? = nil) throws {
         let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !trimmed.isEmpty, trimmed.count <= 200, !trimmed.contains("\0") else {
@@ -44,7 +45,7 @@ public struct NewApp: Sendable {
         serverToken = RandomToken.make()
     }
 
-    /// What the database keeps of the token.
+    /// The digest of the token, as the database stores it.
     var serverTokenDigest: [UInt8] {
         Array(SHA256.hash(data: Data(serverToken.utf8)))
     }

@@ -4,16 +4,17 @@ import Crypto
 import Foundation
 import Postgres
 
-/// A token about to be registered, by which an app's own server authenticates. The text is in no database: only its SHA-256 is.
+/// A token to be registered, with which an app's own server authenticates. The database stores only the SHA-256 of its
+/// text.
 struct NewServerToken: Sendable {
-    /// By which it is listed and revoked.
+    /// The id under which the token is listed and revoked.
     let id = UUID()
-    /// For people.
+    /// The token's name for people.
     let name: String
-    /// What the server sends, `Authorization: Bearer <text>`: 256 random bits.
+    /// The text that the server sends in `Authorization: Bearer <text>`: 256 random bits.
     let text = RandomToken.make()
 
-    /// - Parameter name: for people, 1 to 128 characters.
+    /// - Parameter name: The name for people, 1 to 128 characters.
     init(name: String) throws {
         let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !trimmed.isEmpty, trimmed.unicodeScalars.count <= 128, !trimmed.contains("\0") else {
@@ -22,24 +23,23 @@ struct NewServerToken: Sendable {
         self.name = trimmed
     }
 
-    /// What the database keeps of it.
+    /// The digest of the token, as the database stores it.
     var digest: [UInt8] { Array(SHA256.hash(data: Data(text.utf8))) }
 }
 
 extension AppStore {
-    /// A token of an app's own server, as it is listed.
     struct ServerToken: Equatable, Sendable {
         let id: UUID
         let name: String
         let createdAt: Date
     }
 
-    /// - Returns: false if there is no such app.
+    /// Registers a server token. Returns false if the app does not exist.
     func insert(_ token: NewServerToken, for app: UUID) async throws -> Bool {
         !(try await query(InsertServerToken(app: app, id: token.id, name: token.name, digest: token.digest))).isEmpty
     }
 
-    /// The oldest first; nil if there is no such app.
+    /// Returns the server tokens of an app, oldest first; nil if the app does not exist.
     func serverTokens(of app: UUID) async throws -> [ServerToken]? {
         let rows = try await query(ListServerTokens(app: app))
         guard !rows.isEmpty else { return nil }
@@ -52,17 +52,17 @@ extension AppStore {
         }
     }
 
-    /// The result of revoking a server token.
     struct Revocation: Equatable, Sendable {
-        /// Nil: there was no such token any more.
+        /// The name of the token. nil: the token did not exist any more.
         let name: String?
-        /// The webhooks that are inactive since.
+        /// The webhooks that became inactive.
         let webhooks: [UUID]
     }
 
     /// Revokes a server token.
-    /// - Parameter endsWebhooks: whether the webhooks that were registered with it become inactive, also if it was revoked before.
-    /// - Returns: nil if there is neither such a token nor such a webhook.
+    /// - Parameter endsWebhooks: True if the webhooks that were registered with the token become inactive, even if it
+    ///   was revoked before.
+    /// - Returns: The result; nil if there is neither such a token nor such a webhook.
     @discardableResult
     func revokeServerToken(_ id: UUID, endsWebhooks: Bool = false) async throws -> Revocation? {
         let rows = try await query(RevokeServerToken(id: id, endsWebhooks: endsWebhooks))
@@ -72,7 +72,7 @@ extension AppStore {
     }
 }
 
-/// Registers a server token. No row: there is no such app, or it is being deleted.
+/// Registers a server token. No row: the app does not exist, or it is being deleted.
 struct InsertServerToken: PostgresQuery {
     let app: UUID
     let id: UUID
@@ -91,7 +91,7 @@ struct InsertServerToken: PostgresQuery {
     var parameters: [Value] { [.uuid(app), .uuid(id), .text(name), .bytes(digest)] }
 }
 
-/// The server tokens of an app, the oldest first. No row: there is no such app.
+/// The server tokens of an app, oldest first. No row: the app does not exist.
 struct ListServerTokens: PostgresQuery {
     let app: UUID
 

@@ -4,12 +4,11 @@ import Foundation
 import Logging
 import StrataKit
 
-/// A user of an app, for whom this command signs identity tokens, as the app's own backend would.
+/// A user of an app. This command signs the user's identity tokens, as the app's own backend would.
 struct ChatAccount: Sendable {
-    /// Where a gateway is.
     struct Server: Sendable {
         let url: URL
-        /// In PEM; nil: those of public authorities.
+        /// The trusted certificates, PEM. nil: those of public authorities.
         let certificates: String?
     }
 
@@ -18,18 +17,18 @@ struct ChatAccount: Sendable {
     let user: String
     let displayName: String?
 
-    /// A client with the user signed in, and connecting.
-    /// - Parameter directory: of the local store.
+    /// Returns a connected client with the user signed in.
+    /// - Parameter directory: The directory of the local store.
     func signIn(to server: Server, directory: URL) async throws -> StrataClient {
         do {
             let client = try StrataClient(
                 appID: LayerID.app.text(app.app),
                 options: .init(
                     server: server.url, syncPolicy: .partialHistory(count: 50), directory: directory,
-                    // Lines of a log would be written across the screen.
+                    // Log lines would be written across the screen.
                     logger: Logger(label: "strata.chat") { _ in SwiftLogNoOpLogHandler() }, trustedCertificates: server.certificates))
             try await client.connect()
-            // Who has signed in on this machine before stays signed in; a name that is given now is told with a new token.
+            // A user who signed in on this machine before stays signed in. A new display name requires a new token.
             let isSignedIn = await client.authenticatedUser != nil
             if !isSignedIn || displayName != nil { try await authenticate(client, nonce: try await client.requestAuthenticationNonce()) }
             return client

@@ -7,7 +7,6 @@ import ProtocolClient
 import StrataKit
 import StrataModel
 
-/// `strata chat`.
 struct ChatCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chat",
@@ -41,7 +40,7 @@ struct ChatCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = StrataHome()
-        // What is wrong with the words is said before anything is asked or made.
+        // Check the options before anything is requested or created.
         let named = try app.map { try ChatApp(home: home).named(try LayerID.app.parse($0, option: "--app")) }
         let server = try await server(home)
         guard TerminalDevice.isPresent else { throw CommandFailure(.usage, "strata chat needs a terminal for its input and output.") }
@@ -49,13 +48,13 @@ struct ChatCommand: AsyncParsableCommand {
         let account = ChatAccount(
             app: entry, privateKey: try KeyRing(home: home).privateKey(of: entry), user: user, displayName: displayName)
         let store = try ChatStore(of: UserID(trusted: user), in: home)
-        // The store is this process's as long as the value lives.
+        // The process holds the store as long as this value lives.
         defer { withExtendedLifetime(store) {} }
         let client = try await account.signIn(to: server, directory: store.directory)
         try await ChatSession(client: client, account: account, terminal: try TerminalDevice()).run()
     }
 
-    /// Where the gateway is. It answers.
+    /// Returns the gateway, after checking that it answers.
     private func server(_ home: StrataHome) async throws -> ChatAccount.Server {
         var server: (url: String, certificates: String?)
         if let given = try url ?? OperatorSettings().value("STRATA_URL") {

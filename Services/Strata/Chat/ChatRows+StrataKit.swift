@@ -4,7 +4,7 @@ import Foundation
 import StrataKit
 
 extension ChatConversation {
-    /// - Parameter me: the user of this terminal.
+    /// - Parameter me: The user of this terminal.
     init(_ conversation: Conversation, me: UserID, isDraft: Bool = false) {
         let people = conversation.participants.sorted { $0.shownName < $1.shownName }
         let others = people.filter { $0.userID != me }.map(\.shownName)
@@ -16,7 +16,7 @@ extension ChatConversation {
 }
 
 extension ChatMessage {
-    /// - Parameter me: the user of this terminal.
+    /// - Parameter me: The user of this terminal.
     init(_ message: Message, me: UserID) {
         let text = message.parts.map { $0.text ?? "[\($0.mimeType), \($0.size) bytes]" }.joined(separator: "\n")
         let time = Calendar.current.dateComponents([.hour, .minute], from: message.sentAt)

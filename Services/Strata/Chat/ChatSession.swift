@@ -3,26 +3,26 @@
 import Foundation
 import StrataKit
 
-/// Ties a client to a terminal: shows what the client has, and tells it what the keys say. All news come through one stream and are taken one after the
-/// other.
+/// A chat session that connects a client to a terminal. It shows the client's data and performs the user's actions. All
+/// events come through one stream and are handled in order.
 final class ChatSession {
     private enum Event: Sendable {
         case terminal(TerminalDevice.Event)
-        /// Nothing has come from the terminal for a moment after the given number of portions.
+        /// The terminal was silent for a moment after the given number of input portions.
         case quiet(Int)
-        /// This process was told to end.
+        /// A signal asked this process to end.
         case ended
         case conversations([Conversation])
         case messages(of: ConversationID, [Message])
         case typing(TypingIndicator)
         case client(ClientEvent)
-        /// Something in the store, or in the queue of changes, is different.
+        /// The store or the queue of changes has changed.
         case changed
     }
 
-    /// So long an Escape waits for what may belong to it.
+    /// The time that an Escape waits for the rest of a sequence.
     private static let escapePatience = Duration.milliseconds(50)
-    /// So many of the newest messages are shown at first; more as older ones are asked for.
+    /// The initial number of newest messages. It grows when older ones are fetched.
     private static let window = 200
 
     private let client: StrataClient
@@ -35,9 +35,9 @@ final class ChatSession {
     private var keys = KeyReader()
     private var writer = FrameWriter()
     private var portions = 0
-    /// As the client last told them.
+    /// The conversations of the client's last update.
     private var conversations: [Conversation] = []
-    /// One that was made here and has no message yet.
+    /// A conversation that was created here and has no message yet.
     private var draft: Conversation?
     private var following: (id: ConversationID, task: Task<Void, Never>)?
 
@@ -50,7 +50,7 @@ final class ChatSession {
         state = ChatState(user: account.displayName ?? account.user)
     }
 
-    /// Returns when the user, or a signal, wants it to end. The terminal is as it was then.
+    /// Runs until the user or a signal ends the session. The terminal is then restored.
     func run() async throws {
         let sources = follow()
         defer {
@@ -58,7 +58,7 @@ final class ChatSession {
             following?.task.cancel()
             terminal.restore()
         }
-        // What happened before there was a subscription to it.
+        // Read the state from before the subscriptions.
         if await client.connectionState == .connected { state.link = .online }
         await readQueue()
         draw()
@@ -74,7 +74,7 @@ final class ChatSession {
 
     // MARK: Sources
 
-    /// Everything that has news, each in a task of its own.
+    /// Starts one task for each source of events.
     private func follow() -> [Task<Void, Never>] {
         let (client, account, terminal, inbox) = (client, account, terminal, inbox)
         let (typing, events, changes) = (client.typingIndicators, client.events, client.objectChanges)
@@ -94,7 +94,7 @@ final class ChatSession {
         ]
     }
 
-    /// Hands over the result of a query, and each later one.
+    /// Passes the result of a query to `show`, and each later result.
     private static func follow<Element>(
         _ query: Query<Element>, in client: StrataClient, window: Int? = nil, show: ([Element]) -> Void
     ) async {
@@ -106,7 +106,6 @@ final class ChatSession {
         for await update in updates { show(update.snapshotAfter) }
     }
 
-    /// Follows the messages of the conversation that is selected now.
     private func followSelection() {
         guard following?.id != state.selected else { return }
         following?.task.cancel()
@@ -117,9 +116,9 @@ final class ChatSession {
         }
     }
 
-    // MARK: News
+    // MARK: Events
 
-    /// - Returns: whether it goes on.
+    /// Handles an event. Returns false if the session ends.
     private func handleEvent(_ event: Event) async -> Bool {
         switch event {
         case .terminal(.bytes(let bytes)): return await handleInput(bytes)
@@ -142,7 +141,7 @@ final class ChatSession {
         state.show(conversations: found.map { ChatConversation($0, me: me) })
     }
 
-    /// What is on the screen has been read.
+    /// Shows messages, and marks those of the selected conversation as read.
     private func show(_ messages: [Message], of id: ConversationID) async {
         state.show(messages: messages.map { ChatMessage($0, me: me) }, of: id)
         guard id == state.selected, messages.contains(where: \.isUnread) else { return }
@@ -190,7 +189,7 @@ final class ChatSession {
         return true
     }
 
-    /// Does something of which the user is told if it fails.
+    /// Performs an action, and shows an error to the user.
     private func attempt<Result>(_ body: () async throws -> Result) async {
         do { _ = try await body() } catch { state.notice = (error as? StrataError)?.message ?? "\(error)" }
     }

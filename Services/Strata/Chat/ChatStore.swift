@@ -10,13 +10,14 @@ import Darwin
 import Glibc
 #endif
 
-/// Where `strata chat` keeps what its users have on this machine. A second terminal of the same user is another device, with a store of its own.
+/// The local store of a `strata chat` user on this machine. A second terminal of the same user counts as another
+/// device, with its own store.
 struct ChatStore: Sendable {
-    /// For StrataKit.
+    /// The directory for StrataKit.
     let directory: URL
     private let lock: FileLock
 
-    /// The first store of the user that no other process uses.
+    /// Opens the user's first store that no other process uses.
     init(of user: UserID, in home: StrataHome) throws {
         for number in 1... {
             let path = "\(home.chat)/\(Self.name(of: user))" + (number == 1 ? "" : "-\(number)")
@@ -29,7 +30,8 @@ struct ChatStore: Sendable {
         throw CommandFailure(.temporary, "All stores of \(user) are in use.")
     }
 
-    /// A file name: what is readable of the id, and a digest, since ids may be longer than names and contain any character.
+    /// Returns a file name with the readable characters of the id and a digest. An id may be longer than a file name
+    /// and contain any character.
     private static func name(of user: UserID) -> String {
         let readable = user.rawValue.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(24)
         let digest = SHA256.hash(data: Data(user.rawValue.utf8)).prefix(6).map { String(format: "%02x", $0) }.joined()
@@ -37,13 +39,13 @@ struct ChatStore: Sendable {
     }
 }
 
-/// The app in which users of `strata chat` meet: the one that is named, or one of its own.
+/// The app of `strata chat`: a given one, or one that all users of the command share.
 struct ChatApp {
     private static let name = "Chat"
 
     let home: StrataHome
 
-    /// An app that is named. Makes nothing.
+    /// Returns the given app. Creates nothing.
     func named(_ id: UUID) throws -> KeyRing.Entry {
         guard let entry = KeyRing(home: home).entries().first(where: { $0.app == id }) else {
             throw CommandFailure(
@@ -52,12 +54,12 @@ struct ChatApp {
         return entry
     }
 
-    /// The app of all terminals that name none. The first one makes it.
-    /// - Parameter database: libpq URL.
+    /// Returns the shared app, which the first terminal creates.
+    /// - Parameter database: The libpq URL of the database.
     func shared(database: String) async throws -> KeyRing.Entry {
         try home.makeKeys()
         try makePrivateDirectory(home.chat)
-        // Of two terminals that start at once one makes the app, and the other waits for it.
+        // If two terminals start at once, one creates the app while the other waits for it.
         let lock = try FileLock(home.chat + "/lock", waits: true)
         defer { withExtendedLifetime(lock) {} }
         let ring = KeyRing(home: home)
@@ -78,7 +80,7 @@ extension StrataHome {
     fileprivate var chat: String { path + "/chat" }
 }
 
-/// Makes a directory that only its owner can enter, and those above it.
+/// Creates a directory that only its owner can enter, and its parents.
 private func makePrivateDirectory(_ path: String) throws {
     do {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -87,13 +89,13 @@ private func makePrivateDirectory(_ path: String) throws {
     }
 }
 
-/// A lock between processes, which the kernel takes back when the process ends.
+/// A lock between processes. The kernel releases it when the process ends.
 private final class FileLock: Sendable {
     private let descriptor: Int32
 
-    /// - Parameter waits: until another process gives it up.
-    /// - Returns: nil if another process has it and this one does not wait.
-    /// - Throws: ``CommandFailure`` if the file cannot be made.
+    /// Takes the lock; nil if another process holds it and `waits` is false.
+    /// - Parameter waits: True to wait until another process releases the lock.
+    /// - Throws: ``CommandFailure`` if the file cannot be created.
     init?(_ path: String, waits: Bool) throws {
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {

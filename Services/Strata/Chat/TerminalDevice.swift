@@ -9,27 +9,25 @@ import Darwin
 import Glibc
 #endif
 
-/// The terminal of this process, of which it has the whole screen until ``restore()``.
+/// The terminal of this process, which controls the whole screen until ``restore()``.
 final class TerminalDevice: Sendable {
-    /// What comes from the terminal.
     enum Event: Sendable {
         case bytes([UInt8])
-        /// Its window has another size.
         case resized
         case closed
     }
 
-    /// What comes from now on.
+    /// The events since the initialization.
     let events: AsyncStream<Event>
     private let inbox: AsyncStream<Event>.Continuation
     private let settings: termios
     private let isOurs = Atomic(true)
 
-    /// Whether input and output of this process are a terminal.
+    /// True if standard input and output are a terminal.
     static var isPresent: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 }
 
-    /// Takes the terminal over: keys come one by one and are not shown by themselves.
-    /// - Throws: ``CommandFailure`` if there is none.
+    /// Takes control of the terminal. Keys arrive one at a time and are not echoed.
+    /// - Throws: ``CommandFailure`` if there is no terminal.
     init() throws {
         var settings = termios()
         guard Self.isPresent, tcgetattr(STDIN_FILENO, &settings) == 0 else {
@@ -45,7 +43,7 @@ final class TerminalDevice: Sendable {
 
     deinit { restore() }
 
-    /// Gives the terminal back as it was. A second call does nothing.
+    /// Restores the original state of the terminal. A second call does nothing.
     func restore() {
         guard isOurs.exchange(false, ordering: .relaxed) else { return }
         inbox.finish()
@@ -54,7 +52,7 @@ final class TerminalDevice: Sendable {
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
     }
 
-    /// The size of the window; 80 columns and 24 rows if the terminal does not say.
+    /// The size of the window. 80 columns and 24 rows if the terminal does not report it.
     var size: ScreenSize {
         var window = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &window) == 0, window.ws_col > 0, window.ws_row > 0 else {
@@ -63,7 +61,7 @@ final class TerminalDevice: Sendable {
         return ScreenSize(columns: Int(window.ws_col), rows: Int(window.ws_row))
     }
 
-    /// Writes text as it is. A terminal that has gone away is noticed when it is read from.
+    /// Writes text unchanged. A closed terminal is detected by reading.
     func write(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -91,7 +89,8 @@ final class TerminalDevice: Sendable {
         resizing.activate()
     }
 
-    /// `@unchecked Sendable`: dispatch sources may be cancelled from any thread, and nothing else is done with them here.
+    /// The dispatch sources. The type is `@unchecked Sendable` because only `cancel` is called on them, which is
+    /// allowed from any thread.
     private struct Sources: @unchecked Sendable {
         let reading: any DispatchSourceRead
         let resizing: any DispatchSourceSignal
@@ -103,5 +102,5 @@ final class TerminalDevice: Sendable {
     }
 }
 
-/// The method of the same name hides it.
+/// Calls the system's `write`, which the method of the same name would hide.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }

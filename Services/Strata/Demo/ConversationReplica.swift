@@ -2,14 +2,15 @@
 
 import ProtocolClient
 
-/// A conversation as a client knows it from packets alone: its creation, and every change since. Changes may be applied again, in order.
+/// A conversation reconstructed from packets: its creation and every later change. Changes can be applied again, in
+/// order, with the same result.
 struct ConversationReplica: Sendable, Equatable {
     private(set) var metadata: JSONValue = [:]
     private(set) var participants: Set<String> = []
     private(set) var unread = 0
     private(set) var total = 0
 
-    /// From what the server says of the conversation.
+    /// Creates a replica from the server's representation of the conversation.
     init(_ conversation: JSONValue) {
         metadata = Self.withoutEmpty(conversation["metadata"])
         participants = Set((conversation["participants"].array ?? []).compactMap { $0["id"].string })
@@ -17,7 +18,7 @@ struct ConversationReplica: Sendable, Equatable {
         total = conversation["total_message_count"].int ?? 0
     }
 
-    /// What is not the same in the other, in words; empty if they are equal.
+    /// Describes the differences from another replica; empty if they are equal.
     func differences(from other: ConversationReplica) -> String {
         var words: [String] = []
         if metadata != other.metadata { words.append("metadata \(metadata) instead of \(other.metadata)") }
@@ -61,7 +62,7 @@ struct ConversationReplica: Sendable, Equatable {
         return .object(members)
     }
 
-    /// An empty object equals an absent one.
+    /// Removes empty objects, because an empty object equals an absent one.
     private static func withoutEmpty(_ tree: JSONValue) -> JSONValue {
         guard let members = tree.object else { return tree }
         let kept = members.mapValues(withoutEmpty).filter { $0.value.object?.isEmpty != true }

@@ -4,7 +4,6 @@ import ArgumentParser
 import Foundation
 import ProtocolClient
 
-/// `strata demo`.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
@@ -41,7 +40,7 @@ struct DemoCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = StrataHome()
-        // What is wrong with the words is said before anything is asked or made.
+        // Check the options before anything is requested or created.
         let known = try knownApp(home)
         let given = try url ?? OperatorSettings().value("STRATA_URL")
         let (urls, trust) = try await addresses(in: home, given: given)
@@ -70,7 +69,8 @@ struct DemoCommand: AsyncParsableCommand {
 
     // MARK: Gateways
 
-    /// - Parameter given: the URL of a gateway; nil for those of the running `strata dev`.
+    /// Returns the gateways' URLs and the certificates to trust.
+    /// - Parameter given: The URL of a gateway. nil: the gateways of the running `strata dev`.
     private func addresses(in home: StrataHome, given: String?) async throws -> ([String], ServerTrust) {
         if let given {
             let gateways = [given, secondURL].compactMap { $0 }
@@ -85,7 +85,7 @@ struct DemoCommand: AsyncParsableCommand {
 
     // MARK: The app
 
-    /// The app that is named; nil if none is.
+    /// Returns the app of the options; nil if none is given.
     private func knownApp(_ home: StrataHome) throws -> DemoSystem.App? {
         guard let app else { return nil }
         let id = try LayerID.app.parse(app, option: "--app")
@@ -100,7 +100,7 @@ struct DemoCommand: AsyncParsableCommand {
             id: entry.app, provider: entry.provider, key: entry.key, privateKey: try ring.privateKey(of: entry), isNew: false)
     }
 
-    /// An app of the demo's own. Its key is kept nowhere.
+    /// Creates an app for the demo. Its private key is not stored.
     private func newApp(_ home: StrataHome) async throws -> NewApp {
         let new = try NewApp(name: "Demo")
         try await AppStore(url: try await database.url(in: home)).insert(new)

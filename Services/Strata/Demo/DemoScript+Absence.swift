@@ -3,7 +3,8 @@
 import Foundation
 import ProtocolClient
 
-/// Ben is cut off while things change, comes back by another way, and is told everything; then the books are compared.
+/// The chapter about a lost connection. Ben is disconnected while the conversation changes, reconnects and replays.
+/// Then the replicas are compared with the server.
 extension DemoScript {
     func absence(from id: String) async {
         transcript.chapter("Ben is cut off")
@@ -22,7 +23,8 @@ extension DemoScript {
         await knows(ben, what: "three unread messages of six", of: id) { $0.unread == 3 && $0.total == 6 }
     }
 
-    /// - Returns: the ids of the messages Ana wrote; nil if Ana could not.
+    /// Makes changes while Ben is offline.
+    /// - Returns: The ids of Ana's messages; nil after a failure.
     private func changesMeanwhile(in id: String) async -> [String]? {
         let path = Self.path(id)
         var messages: [String] = []
@@ -41,7 +43,7 @@ extension DemoScript {
         return messages
     }
 
-    /// Compares what each was told with what the server has.
+    /// Compares each user's replica with the server's state.
     func account(of id: String) async {
         transcript.chapter("The account")
         for user in [ana, ben] {

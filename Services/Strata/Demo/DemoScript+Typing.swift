@@ -3,10 +3,12 @@
 import Foundation
 import ProtocolClient
 
-/// Typing, which the server ends by itself. It is ephemeral: who was not connected at the moment missed it, so what a lost connection spoils is
-/// played again; and a restart may shift its times.
+/// The chapter about typing, which the server ends after a timeout.
+///
+/// Typing is ephemeral: a user who was offline missed it, and a restart may shift its times. An attempt that a lost
+/// connection disturbed is therefore repeated.
 extension DemoScript {
-    /// What a signal's time depends on.
+    /// The connections and processes that affect the timing of a signal.
     private struct Surroundings: Equatable {
         let connections: [Int]
         let processes: [String: Int32]?
@@ -15,7 +17,7 @@ extension DemoScript {
     private enum Outcome {
         case seen
         case missed(String)
-        /// Everything came, but not when it should.
+        /// Every signal arrived, but not in time.
         case late(String)
     }
 
@@ -42,7 +44,8 @@ extension DemoScript {
     private func typeOnce(in id: String) async -> Outcome {
         ben.forget { $0.isTyping() }
         guard let started = await startTyping(in: id) else { return .missed("Ben did not see that Ana types") }
-        // An idle Redis that was replaced by an empty one has forgotten the typist; gateways then end it, without a pause, after 25 s of silence.
+        // If an idle Redis was replaced by an empty one, the typist is lost. Gateways then end the typing, without a
+        // pause, after 25 s of silence.
         let limit = typingPeriod * 2 + .seconds(30)
         guard
             let next = await ben.takePacket(
@@ -62,8 +65,8 @@ extension DemoScript {
         return isPunctual ? .seen : .late("typing ended after \(pausedAfter.brief) and \(finishedAfter.brief)")
     }
 
-    /// Says that Ana types, as often as stock clients do, until Ben sees it.
-    /// - Returns: when Ana said so last.
+    /// Sends typing signals at the interval of stock clients until Ben sees one.
+    /// - Returns: The time of the last signal.
     private func startTyping(in id: String) async -> ContinuousClock.Instant? {
         transcript.say("Ana types")
         for _ in 1...10 {

@@ -3,30 +3,31 @@
 import Foundation
 import ProtocolClient
 
-/// What Ana and Ben do, and what each has to see of it.
+/// The actions of Ana and Ben, and the packets each expects.
 struct DemoScript: Sendable {
     let system: DemoSystem
     let transcript: DemoTranscript
-    /// After how long the system makes of `started` a `paused`, and of that a `finished`.
+    /// The typing timeout: the server changes `started` to `paused` after this time, and `paused` to `finished` after
+    /// the same time.
     let typingPeriod: Duration
     let ana: DemoUser
     let ben: DemoUser
-    /// A third user, who never signs in.
+    /// The identity of a third user, who never signs in.
     let cleo: String
 
     init(system: DemoSystem, transcript: DemoTranscript, typingPeriod: Duration) {
         self.system = system
         self.transcript = transcript
         self.typingPeriod = typingPeriod
-        // In an app that others use, conversations of the same two users may exist.
+        // In an app with other users, the same two users may already have conversations. New user ids avoid them.
         let suffix = system.app.isNew ? "" : "-" + UUID().uuidString.prefix(8).lowercased()
         ana = DemoUser(name: "Ana", id: "ana" + suffix, gateway: 0, system: system, transcript: transcript)
         ben = DemoUser(name: "Ben", id: "ben" + suffix, gateway: 1, system: system, transcript: transcript)
         cleo = "layer:///identities/cleo" + suffix
     }
 
-    /// Tells the whole story. What goes wrong is in the transcript.
-    /// - Throws: ``CommandFailure`` if the gateway refuses the app or its key: then there is no story.
+    /// Runs the whole script. Failures are recorded in the transcript.
+    /// - Throws: ``CommandFailure`` if the gateway refuses the app or its key.
     func play() async throws {
         transcript.chapter("Ana and Ben sign in")
         for user in [ana, ben] {
@@ -70,7 +71,7 @@ struct DemoScript: Sendable {
         await account(of: conversation)
     }
 
-    /// The path of a conversation's or message's REST resource.
+    /// Returns the path of a conversation's or message's REST resource.
     static func path(_ id: String) -> String { String(id.dropFirst("layer://".count)) }
 
     static func newID(_ kind: String) -> String { "layer:///\(kind)/\(UUID().uuidString.lowercased())" }
@@ -144,8 +145,8 @@ struct DemoScript: Sendable {
         await knows(ana, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 3 }
     }
 
-    /// Sends a message, which both have to see.
-    /// - Returns: its id.
+    /// Sends a message and checks that both users see it.
+    /// - Returns: The id of the message.
     private func sendMessage(_ text: String, by sender: DemoUser, to receiver: DemoUser, in id: String) async -> String? {
         guard let message = await post(text, by: sender, in: id) else { return nil }
         for user in [receiver, sender] { await user.sees("“\(text)”", operation: "create", of: "Message", id: message) }
@@ -153,14 +154,14 @@ struct DemoScript: Sendable {
     }
 
     /// Sends a message.
-    /// - Returns: its id.
+    /// - Returns: The id of the message.
     func post(_ text: String, by sender: DemoUser, in id: String) async -> String? {
         let message = Self.newID("messages")
         let data: JSONValue = ["id": .string(message), "parts": [["mime_type": "text/plain", "body": .string(text)]]]
         return await sender.creates("writes “\(text)”", method: "Message.create", in: id, data: data)?["id"].string
     }
 
-    /// Waits until what a user has been told amounts to this.
+    /// Waits until a user's replica of a conversation matches.
     func knows(_ user: DemoUser, what: String, of id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
         let limit = transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)
         let known = await user.state.first(within: limit) { $0.replicas[id].flatMap { matches($0) ? true : nil } }

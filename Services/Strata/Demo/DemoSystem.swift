@@ -3,23 +3,23 @@
 import Foundation
 import ProtocolClient
 
-/// The system the demo plays against: its gateways, and an app whose key we hold.
+/// The system that the demo uses: its gateways, and an app with its private key.
 struct DemoSystem: Sendable {
     struct App: Sendable {
         let id: UUID
         let provider: UUID
         let key: UUID
         let privateKey: String
-        /// Whether the system has not been used before.
+        /// True if the app was created for this demo.
         let isNew: Bool
     }
 
     let gateways: [ProtocolClient]
     let app: App
-    /// Of a system on this machine: tells when one of its processes was started again.
+    /// The home of a system on this machine, whose state file shows restarted processes. nil for another system.
     let home: StrataHome?
 
-    /// The processes that typing depends on, by name; nil if that cannot be known.
+    /// Returns the process ids that typing depends on, by process name; nil if they are unknown.
     func ephemeralProcesses() -> [String: Int32]? {
         guard let home, let state = try? RunningState.read(home.state) else { return nil }
         let processes = (state.instances(of: "presence") + state.instances(of: "redis") + state.instances(of: "gateway")).map { ($0.name, $0.pid) }

@@ -3,7 +3,7 @@
 import Foundation
 import Synchronization
 
-/// Writes down what happens, with the seconds since the beginning, and remembers what should have happened and did not.
+/// The output of a demo: a log with the seconds since the start, and a list of failed expectations.
 final class DemoTranscript: Sendable {
     private let console: Console
     private let began = ContinuousClock.now
@@ -13,31 +13,30 @@ final class DemoTranscript: Sendable {
         self.console = console
     }
 
-    /// What should have happened and did not, so far.
+    /// The failed expectations so far.
     var missing: [String] { missed.withLock { $0 } }
 
-    /// Begins a part of the story.
     func chapter(_ title: String) {
         console.say("\n\(title)")
     }
 
-    /// One line: a user does something, or sees something.
+    /// Prints one action or observation of a user.
     func say(_ text: String) {
         console.say("\(clock)  \(text)")
     }
 
-    /// Something went wrong on the way that a client has to live with.
+    /// Prints a transient failure that a client must tolerate.
     func trouble(_ text: String) {
         console.say("\(clock)  ~ \(text)")
     }
 
-    /// Something that had to happen did not.
+    /// Records and prints a failed expectation.
     func miss(_ text: String) {
         missed.withLock { $0.append(text) }
         console.say("\(clock)  ✗ \(text)")
     }
 
-    /// A line without a time.
+    /// Prints a closing line without a time.
     func close(_ text: String) {
         console.say("\n\(text)")
     }

@@ -3,10 +3,10 @@
 import Foundation
 import ProtocolClient
 
-/// Calls as stock clients make them: what fails in transit, or is answered with 408, 502, 503 or 504, is tried again.
+/// Calls with the retries of stock clients: after a failure in transit, and after status 408, 502, 503 or 504.
 extension DemoUser {
-    /// Signs in.
-    /// - Returns: whether it worked.
+    /// Signs in, and reports a failure to the transcript.
+    /// - Returns: True if the sign-in succeeded.
     func signIn() async -> Bool {
         do {
             try await openSession()
@@ -17,12 +17,12 @@ extension DemoUser {
         }
     }
 
-    /// Signs in: nonce, identity token, session. What fails in passing is tried again.
-    /// - Throws: ``ProtocolClientError``, and ``CommandFailure`` for a key that cannot sign.
+    /// Signs in: nonce, identity token, session. Transient failures are retried.
+    /// - Throws: ``ProtocolClientError``, and ``CommandFailure`` if the key cannot sign.
     func openSession() async throws {
         for attempt in 1...20 {
             do {
-                // A nonce is good for one attempt: should only the answer be lost, it has been used.
+                // A nonce can be used only once. If the answer was lost, the nonce has been used.
                 let nonce = try await client.nonce()
                 let identityToken = try await system.identityToken(user: id, displayName: name, nonce: nonce)
                 let token = try await client.signIn(appID: LayerID.app.text(system.app.id), identityToken: identityToken)
@@ -35,7 +35,7 @@ extension DemoUser {
         }
     }
 
-    /// Asks whether the session is good; signs in again if it is not.
+    /// Returns true if the session is valid, or if a new sign-in succeeds.
     func isSessionGood() async -> Bool {
         let token = state.change { $0.token }
         do {
@@ -50,8 +50,8 @@ extension DemoUser {
         }
     }
 
-    /// Makes a call that may be repeated.
-    /// - Returns: the answer; nil if there was none to be had.
+    /// Makes an idempotent call, with retries.
+    /// - Returns: The answer; nil if none was received.
     func call(_ method: String, _ path: String, body: JSONValue? = nil) async -> RESTAnswer? {
         for attempt in 1...20 {
             if let answer = await once(method, path, body: body) { return answer }
@@ -61,8 +61,8 @@ extension DemoUser {
         return nil
     }
 
-    /// Makes a call that has to succeed and may be repeated.
-    /// - Returns: the body of the answer.
+    /// Makes an idempotent call and reports a refusal to the transcript.
+    /// - Returns: The body of the answer.
     @discardableResult
     func does(_ what: String, method: String, path: String, body: JSONValue? = nil) async -> JSONValue {
         transcript.say("\(name) \(what)")
@@ -71,9 +71,9 @@ extension DemoUser {
         return answer.json
     }
 
-    /// Patches a conversation. A patch is never repeated blindly: after a failure the client looks whether it was carried out
+    /// Patches a conversation. After a failure the client checks whether the patch was applied before it repeats it
     /// (docs/architecture.md §10).
-    /// - Parameter isApplied: whether the conversation looks as it should afterwards.
+    /// - Parameter isApplied: Returns true if the conversation has the expected state.
     func patches(_ what: String, path: String, operations: JSONValue, isApplied: @Sendable (JSONValue) -> Bool) async {
         transcript.say("\(name) \(what)")
         for attempt in 1...20 {
@@ -88,8 +88,8 @@ extension DemoUser {
         transcript.miss("\(name): the patch could not be made")
     }
 
-    /// Creates something over the socket. The id makes it safe to ask again.
-    /// - Returns: what was created or found; nil if that failed.
+    /// Creates an object over the socket. The client's id makes the request idempotent.
+    /// - Returns: The created or existing object; nil after a failure.
     func creates(_ what: String, method: String, in object: String? = nil, data: JSONValue) async -> JSONValue? {
         transcript.say("\(name) \(what)")
         for attempt in 1...20 {
@@ -113,7 +113,7 @@ extension DemoUser {
         return nil
     }
 
-    /// - Returns: nil if it failed in passing.
+    /// Makes one attempt. Returns nil after a transient failure.
     private func once(_ method: String, _ path: String, body: JSONValue?) async -> RESTAnswer? {
         let token = state.change { $0.token }
         do {

@@ -2,7 +2,8 @@
 
 import ProtocolClient
 
-/// The socket of a stock client (docs/conformance.md §16.7): back-off, session check, open, replay, subscribe; and all of it again when it is lost.
+/// The socket of a stock client (docs/conformance.md §16.7): back-off, session check, open, replay, subscribe. A lost
+/// socket is replaced in the same way.
 extension DemoUser {
     /// Keeps a socket open until the task is cancelled.
     func run() async {
@@ -28,7 +29,7 @@ extension DemoUser {
         }
     }
 
-    /// Drops the connection without a word, as a lost network does, and stays away until ``comeBack()``.
+    /// Resets the connection without a close frame, as a network failure does, and stays offline until ``comeBack()``.
     func loseNetwork() async {
         let socket = state.change { state in
             state.isOnline = false
@@ -38,18 +39,19 @@ extension DemoUser {
         _ = await state.first(within: .seconds(10)) { $0.opened == nil ? true : nil }
     }
 
-    /// The network is there again; the way through it is another one, if there is another gateway.
+    /// Restores the network. The next connection goes through another gateway, if there is one.
     func comeBack() {
         takeNextGateway()
         state.change { $0.isOnline = true }
     }
 
-    /// The open socket that has caught up; waits for one.
+    /// Returns the open socket that has caught up, waiting for it up to `limit`.
     func readySocket(within limit: Duration = DemoUser.patience) async -> ProtocolSocket? {
         await state.first(within: limit) { state in state.socket.flatMap { $0.closure == nil ? $0 : nil } }
     }
 
-    /// 2^n tenths of a second and a bit, at most 2 s: a demonstration has less patience than stock clients.
+    /// Waits for 2^n tenths of a second plus jitter, at most 2 s. A demonstration needs shorter delays than stock
+    /// clients.
     func pause(_ failures: Int) async {
         let milliseconds = min(100 << min(failures, 5), 2000)
         try? await Task.sleep(for: .milliseconds(milliseconds + .random(in: 0...50)))
@@ -80,7 +82,7 @@ extension DemoUser {
         await socket.abort()
     }
 
-    /// The first requests of a connection.
+    /// Sends the first requests of a connection.
     private func greet(_ socket: ProtocolSocket, since: String?) async {
         if let since, await !replay(socket, since: since) { return await socket.abort() }
         _ = try? await socket.request("Presence.subscribe")
@@ -90,7 +92,8 @@ extension DemoUser {
         state.change { $0.socket = socket }
     }
 
-    /// - Returns: whether everything since then has come.
+    /// Requests a replay until it succeeds.
+    /// - Returns: True if everything since that time was received.
     private func replay(_ socket: ProtocolSocket, since: String) async -> Bool {
         let before = state.change { ($0.ledger.received, $0.ledger.repeated) }
         for attempt in 1...8 {

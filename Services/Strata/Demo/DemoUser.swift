@@ -3,34 +3,34 @@
 import Foundation
 import ProtocolClient
 
-/// One user of the demo, with a client that behaves as stock clients do: it keeps a socket open, comes back when it is lost, replays what it
-/// missed, and tries again what failed in transit.
+/// A user of the demo, with a client that behaves like stock clients. It keeps a socket open, reconnects, replays
+/// missed changes, and retries failed requests.
 final class DemoUser: Sendable {
     struct State: Sendable {
         var token = ""
         var gateway: Int
-        /// Open and caught up.
+        /// The open socket that has caught up.
         var socket: ProtocolSocket?
-        /// Open, perhaps not caught up.
+        /// The open socket, which may not have caught up yet.
         var opened: ProtocolSocket?
         var connection = 0
-        /// Whether the network is there.
+        /// False while the network is simulated to be down.
         var isOnline = true
         var ledger = PacketLedger()
-        /// New packets that no wait has asked for yet.
+        /// New packets that no expectation has consumed yet.
         var unclaimed: [ReceivedPacket] = []
         var replicas: [String: ConversationReplica] = [:]
     }
 
-    /// As people call the user.
+    /// The user's display name.
     let name: String
-    /// The user's id in the app.
     let id: String
     let system: DemoSystem
     let transcript: DemoTranscript
     let state: ObservedState<State>
 
-    /// How long something that has to happen may take: a lost notice is made good within 15 s and a bit, a killed process is back after a few.
+    /// The default timeout of an expectation. A lost notice is repaired within about 15 s, and a killed process
+    /// restarts within a few seconds.
     static let patience = Duration.seconds(45)
 
     init(name: String, id: String, gateway: Int, system: DemoSystem, transcript: DemoTranscript) {
@@ -41,27 +41,28 @@ final class DemoUser: Sendable {
         state = ObservedState(State(gateway: gateway % system.gateways.count))
     }
 
-    /// `layer:///identities/…`
+    /// The user's identity URL, `layer:///identities/…`.
     var identity: String { "layer:///identities/\(id)" }
 
     var client: ProtocolClient { system.gateways[state.change { $0.gateway }] }
 
-    /// `gateway 2 (https://…)`
+    /// The gateway's name and URL, `gateway 2 (https://…)`.
     var gatewayName: String {
         let index = state.change { $0.gateway }
         return "gateway \(index + 1) (\(system.gateways[index].baseURL))"
     }
 
-    /// Takes the next gateway when one does not answer, as a load balancer in front of them would.
+    /// Switches to the next gateway after a failure, as a load balancer would.
     func takeNextGateway() {
         state.change { $0.gateway = ($0.gateway + 1) % system.gateways.count }
     }
 
-    /// Waits for a packet that has to come, and takes it. If it does not come, that is written down.
-    /// - Parameter what: what the user sees when it comes.
+    /// Waits for an expected packet and removes it from the unclaimed ones. A missing packet is recorded in the
+    /// transcript.
+    /// - Parameter what: The description of the packet.
     @discardableResult
     func sees(_ what: String, within limit: Duration? = nil, where matches: @escaping @Sendable (ReceivedPacket) -> Bool) async -> ReceivedPacket? {
-        // Once something is missing the rest is likely to be, and a reader should not have to wait for all of it.
+        // After the first failure, later ones are likely. A shorter timeout avoids a long wait for all of them.
         let patience = limit ?? (transcript.missing.isEmpty ? Self.patience : .seconds(8))
         guard let packet = await takePacket(within: patience, where: matches) else {
             transcript.miss("\(name) did not see: \(what)")
@@ -79,7 +80,7 @@ final class DemoUser: Sendable {
         await sees(what) { $0.isChange(operation, of: type, id: id) && matches($0.data) }
     }
 
-    /// Takes the oldest packet that matches, waiting for it.
+    /// Waits for a matching packet, and removes and returns the oldest one.
     func takePacket(within limit: Duration, where matches: @escaping @Sendable (ReceivedPacket) -> Bool) async -> ReceivedPacket? {
         await state.first(within: limit) { state in
             state.unclaimed.firstIndex(where: matches).map { state.unclaimed.remove(at: $0) }
@@ -90,7 +91,6 @@ final class DemoUser: Sendable {
         state.change { $0.unclaimed.removeAll(where: matches) }
     }
 
-    /// Takes in a packet of the open connection.
     func note(_ packet: ReceivedPacket) {
         state.change { state in
             let verdict = state.ledger.note(packet)

@@ -2,11 +2,12 @@
 
 import Synchronization
 
-/// A value that tasks can wait on: a task that waits looks at it after each change, under the lock, until it finds what it waits for.
+/// A value that tasks can wait on. After each change, each waiting task evaluates its condition under the lock.
 package final class ObservedState<State: Sendable>: Sendable {
     private struct Waiter: Sendable {
         let id: UInt64
-        /// Nil: not yet. Otherwise what resumes the one who waits.
+        /// Evaluates the condition. Returns a closure that resumes the waiting task, or nil if the condition is not
+        /// met.
         let look: @Sendable (inout State) -> (@Sendable () -> Void)?
         let giveUp: @Sendable () -> Void
     }
@@ -23,7 +24,7 @@ package final class ObservedState<State: Sendable>: Sendable {
         inner = Mutex(Inner(state: state))
     }
 
-    /// Reads or changes the value, and resumes the tasks that waited for what it has become.
+    /// Reads or changes the value, and resumes the tasks whose condition is now met.
     package func change<Answer: Sendable>(_ body: (inout State) -> Answer) -> Answer {
         let (answer, resumptions) = inner.withLock { inner in
             let answer = body(&inner.state)
@@ -39,8 +40,8 @@ package final class ObservedState<State: Sendable>: Sendable {
         return answer
     }
 
-    /// Waits until `look` returns something, and returns that.
-    /// - Parameter limit: after this long it returns nil, as it does when the task is cancelled.
+    /// Waits until `look` returns a value, and returns that value.
+    /// - Parameter limit: The timeout. After it, and on cancellation, the result is nil.
     package func first<Answer: Sendable>(within limit: Duration, _ look: @escaping @Sendable (inout State) -> Answer?) async -> Answer? {
         let deadline = ContinuousClock.now + limit
         let id = inner.withLock { inner in
@@ -73,11 +74,11 @@ package final class ObservedState<State: Sendable>: Sendable {
             giveUp: { continuation.resume(returning: nil) })
     }
 
-    /// - Returns: what resumes the waiter at once, if there is nothing to wait for.
+    /// Registers a waiter, or returns a closure that resumes it at once if it need not wait.
     private func begin(_ waiter: Waiter, until deadline: ContinuousClock.Instant) -> (@Sendable () -> Void)? {
         inner.withLock { inner in
             if let resume = waiter.look(&inner.state) { return resume }
-            // The timer or the cancellation may have come before the waiter.
+            // The timeout or the cancellation may have occurred before the registration.
             if Task.isCancelled || ContinuousClock.now >= deadline { return waiter.giveUp }
             inner.waiters.append(waiter)
             return nil

@@ -2,16 +2,20 @@
 
 package import ProtocolClient
 
-/// An account of the packets that one client receives over all of its connections, and of the promises they break: counters 0, 1, 2, … on each
-/// connection; the changes of a conversation in order of position, none twice, between one replay and the next.
+/// A record of the packets that one client receives over all of its connections, and of the promises they break.
 ///
-/// The order of changes begins anew:
+/// The checked promises are:
+/// - Packets on each connection have the counters 0, 1, 2, …
+/// - Between two replays, the changes of a conversation arrive in the order of their positions, each at most once.
+///
+/// The order of changes restarts:
 /// - with each connection;
-/// - with the answer to a replay that failed, because the client asks for it again;
-/// - with the first change that comes again before the first replay is answered, if the server may have sent changes before it read the client's
-///   request (``Opening``).
+/// - with the answer to a failed replay, because the client requests it again;
+/// - with the first repeated change before the answer to the first replay, if the server may have sent changes before
+///   it read the client's request (``Opening``).
 ///
-/// A replay may show a conversation as it is now instead of its creation. Changes that this view contains need not come any more.
+/// A replay may show the current state of a conversation instead of its creation. Changes that this state contains need
+/// not arrive any more.
 package struct PacketLedger: Sendable {
     /// The verdict on an incoming packet.
     package enum Verdict: Sendable, Equatable {
@@ -23,14 +27,14 @@ package struct PacketLedger: Sendable {
         case fault
     }
 
-    /// The part of a connection before its first replay. A socket goes live after ``silence`` without a request (docs/protocol.md, First load), and a
-    /// replay that is asked for later repeats what the socket was sent until then.
+    /// The phase of a connection before its first replay. A socket goes live after ``silence`` without a request
+    /// (docs/protocol.md, First load). A later replay repeats the packets that the socket was sent until then.
     private enum Opening: Sendable {
-        /// No packet has come. The client asked for the connection at this moment.
+        /// No packet has arrived. The client started the handshake at this moment.
         case waiting(since: ContinuousClock.Instant)
-        /// Changes may have been sent ahead of the replay.
+        /// Changes may have been sent before the replay.
         case mayRepeat
-        /// Changes must not come again.
+        /// Changes must not be repeated.
         case settled
     }
 
@@ -43,45 +47,46 @@ package struct PacketLedger: Sendable {
     package private(set) var received = 0
     /// The number of packets that were known already.
     package private(set) var repeated = 0
-    /// The number of times the order of changes began anew.
+    /// The number of times the order of changes restarted.
     package private(set) var restarts = 0
-    /// The time to replay from: that of the last packet with the expected counter.
+    /// The timestamp for the next replay: that of the last packet with the expected counter.
     package private(set) var lastTimestamp: String?
     /// The positions seen, of each conversation.
     package private(set) var positions: [String: Set<Int>] = [:]
 
-    /// Up to where what a conversation was shown with contains its metadata and participants.
+    /// The position of each conversation up to which its last full representation contains metadata and participants.
     private var shown: [String: Int] = [:]
     private var nextCounter = 0
     private var known: Set<String> = []
-    /// The packets since the order began anew.
+    /// The packets since the order restarted.
     private var knownNow: Set<String> = []
     private var lastPosition: [String: Int] = [:]
     private var opening = Opening.settled
 
     package init() {}
 
-    /// Begins the account of a connection.
-    /// - Parameter handshakeBegan: a moment before the client asked for the connection; nil: the client asks for no replay on it.
+    /// Begins the record of a connection.
+    /// - Parameter handshakeBegan: A moment before the start of the handshake. nil: the client requests no replay on
+    ///   this connection.
     package mutating func connectionOpened(handshakeBegan: ContinuousClock.Instant?) {
         nextCounter = 0
         opening = handshakeBegan.map { .waiting(since: $0) } ?? .settled
         beginAnew()
     }
 
-    /// Adds the next packet of the connection.
+    /// Adds the next packet of the connection and returns the verdict.
     package mutating func note(_ packet: ReceivedPacket) -> Verdict {
         received += 1
         let isInTurn = packet.counter == nextCounter
         if !isInTurn { faults.append("counter \(packet.counter.map(String.init) ?? "none") where \(nextCounter) was due") }
         nextCounter = (packet.counter ?? nextCounter) + 1
         if isInTurn, let timestamp = packet.timestamp { lastTimestamp = timestamp }
-        // The server's own timer started later than the handshake. Earlier packets answer a request.
+        // The server's own timer started after the handshake began. Packets before this timeout answer a request.
         if case .waiting(let since) = opening { opening = packet.receivedAt - since >= Self.silence ? .mayRepeat : .settled }
         if packet.type == "response" {
             switch packet.body["method"].string {
             case "Event.replay": replayAnswered(packet.body["success"].bool == true)
-            // A client that asks for its counter has asked for no replay.
+            // A client that reads its counter first has not requested a replay.
             case "Counter.read": opening = .settled
             default: break
             }
@@ -102,7 +107,8 @@ package struct PacketLedger: Sendable {
         lastPosition = [:]
     }
 
-    /// Forgets the order of a conversation that the client has removed. If the conversation comes back, all of it is new.
+    /// Removes the order of a conversation that the client has removed. If the conversation returns, all of its changes
+    /// count as new.
     private mutating func forget(_ conversation: String) {
         lastPosition[conversation] = nil
         knownNow = knownNow.filter { !$0.hasPrefix(conversation + "|") }
@@ -133,7 +139,8 @@ package struct PacketLedger: Sendable {
         return isNew ? .new : .again
     }
 
-    /// Returns a key that differs for two packets of one position, such as a message and the update of its conversation.
+    /// Returns a key that distinguishes packets with the same position, such as a message and the update of its
+    /// conversation.
     private static func key(of packet: ReceivedPacket, conversation: String, position: Int) -> String {
         let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }
         return
@@ -149,12 +156,12 @@ package struct PacketLedger: Sendable {
         return (first...head).filter { !seen.contains($0) }
     }
 
-    /// Adds faults that the connection itself found.
+    /// Adds faults that the connection itself detected.
     package mutating func addFaults(_ more: [String]) { faults += more }
 }
 
 extension ReceivedPacket {
-    /// The conversation that a change or an operation concerns.
+    /// The id of the conversation that a change or an operation concerns.
     package var conversationID: String? {
         if objectType == "Conversation" { return objectID }
         return body["conversation"]["id"].string ?? data["conversation"]["id"].string

@@ -3,29 +3,32 @@
 import Foundation
 import Glibc
 
-/// What the containers of a deployment sign in to each other with: one directory, in it one for each group of those who may read it.
+/// The credentials of a deployment's containers: one directory, with a subdirectory for each group of readers.
 ///
 /// | File | Read by | |
 /// |---|---|---|
-/// | `cluster/secret` | every service but webhooks | what services prove to each other |
-/// | `cluster/redis-url` | the same | |
-/// | `webhook-calls/secret` | gateways, the webhooks service | the same between these two |
-/// | `conversations/url`, `metadata/url`, `webhooks/url` | the service of this name | the database, with the service's own role |
+/// | `cluster/secret` | every service except webhooks | secret between services |
+/// | `cluster/redis-url` | every service except webhooks | |
+/// | `webhook-calls/secret` | gateways, the webhooks service | secret between these two |
+/// | `conversations/url`, `metadata/url`, `webhooks/url` | the service of this name | database URL with its own role |
 /// | `owner/url`, `owner/password` | PostgreSQL, `strata` | the database's owner |
-/// | `owner/conversations-password`, `owner/metadata-password`, `owner/webhooks-password` | `strata migrate` | what the roles are given |
+/// | `owner/conversations-password` | `strata migrate` | password of the role |
+/// | `owner/metadata-password` | `strata migrate` | password of the role |
+/// | `owner/webhooks-password` | `strata migrate` | password of the role |
 /// | `redis/password` | Redis | |
 /// | `tls/edge.pem` | the edge | certificate and key |
-/// | `certificate.pem` | every user | for clients to trust |
+/// | `certificate.pem` | every user | certificate for clients to trust |
 ///
-/// What is there stays, so an operator may bring passwords of their own; URLs are written anew each time. Directories that older versions made are left as they
-/// are: instances that still run may read them once more. `services` belongs to a group that no container of this version is in.
+/// Existing secrets are kept, so an operator may provide passwords. URLs are rewritten each time. Directories of older
+/// versions are left unchanged, because instances that still run may read them again. `services` belongs to a group of
+/// which no container of this version is a member.
 struct DeploymentSecrets {
-    /// Those who may read a directory, beside root.
+    /// The groups that may read a directory, in addition to root.
     enum Group: String, CaseIterable {
         case cluster, owner, redis, tls, webhooks, conversations, metadata
         case webhookCalls = "webhook-calls"
 
-        /// The id of the group in the containers; `docker-compose.yml` says who belongs to it.
+        /// The id of the group in the containers. `docker-compose.yml` assigns the members.
         var id: gid_t {
             switch self {
             case .cluster: 10_001
@@ -41,22 +44,22 @@ struct DeploymentSecrets {
     }
 
     struct Places {
-        /// `host:port`.
+        /// The address of PostgreSQL, `host:port`.
         var postgres = "postgres:5432"
         var database = "strata"
         var owner = "strata"
-        /// `host:port`.
+        /// The address of Redis, `host:port`.
         var redis = "redis:6379"
-        /// What the certificate covers.
+        /// The names and addresses that the certificate covers.
         var hosts = ["localhost", "127.0.0.1", "::1", "edge"]
     }
 
     let directory: String
     let places: Places
 
-    /// Makes what is missing.
-    /// - Returns: the files that were not there before.
-    /// - Throws: ``CommandFailure`` naming the file that cannot be read or written.
+    /// Creates the missing files.
+    /// - Returns: The paths of the created files.
+    /// - Throws: ``CommandFailure`` that names the file that cannot be read or written.
     func ensure() throws -> [String] {
         for group in Group.allCases { try makeDirectory(group) }
         var made: [String] = []
@@ -98,12 +101,12 @@ struct DeploymentSecrets {
         } catch {
             throw CommandFailure(.cannotCreate, "The directory \(path) cannot be made: \(error.localizedDescription)")
         }
-        // Only the group may look into it, whatever umask made of it.
+        // Only the group may access it, regardless of the umask.
         try protect(path, for: group, mode: 0o750)
         _ = chmod(directory, 0o755)
     }
 
-    /// The content of a file; a random one if there is no such file.
+    /// Returns the content of a file, which is created with a random secret if it does not exist.
     private func secret(_ name: String, in group: Group, made: inout [String]) throws -> String {
         let path = path(of: name, in: group)
         if FileManager.default.fileExists(atPath: path) {
@@ -122,7 +125,7 @@ struct DeploymentSecrets {
         try protect(path, for: group, mode: 0o440)
     }
 
-    /// Gives it to its group; who is not root has no others to give it to.
+    /// Assigns a file or directory to its group. Requires root; otherwise it does nothing.
     private func protect(_ path: String, for group: Group, mode: mode_t) throws {
         guard getuid() == 0 else { return }
         guard chown(path, 0, group.id) == 0, chmod(path, mode) == 0 else { throw failure(path) }
@@ -147,7 +150,7 @@ struct DeploymentSecrets {
         "postgresql://\(user):\(Self.escaped(password))@\(places.postgres)/\(Self.escaped(places.database))"
     }
 
-    /// Ours need no escaping; an operator's may.
+    /// Escapes a text for a URL. Generated secrets need no escaping, but an operator's may.
     private static func escaped(_ text: String) -> String {
         let plain = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
         return text.addingPercentEncoding(withAllowedCharacters: plain) ?? text

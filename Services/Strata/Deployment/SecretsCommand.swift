@@ -4,7 +4,6 @@ import ArgumentParser
 import Foundation
 import RPC
 
-/// `strata secrets`.
 struct SecretsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "secrets",
@@ -37,12 +36,13 @@ struct SecretsCommand: ParsableCommand {
         }
     }
 
-    /// Whether an address can stand in a URL as it is.
+    /// Returns true if an address can be used in a URL without escaping.
     private static func isPlain(_ text: String) -> Bool {
         text.range(of: "^[0-9A-Za-z._:\\[\\]-]+\\z", options: .regularExpression) != nil
     }
 
-    /// Labels of letters, digits and hyphens; a first one may be `*`, for all names one level below.
+    /// Returns true for labels of letters, digits and hyphens. The first label may be `*`, for all names one level
+    /// below.
     private static func isHostName(_ text: String) -> Bool {
         let label = "[0-9A-Za-z_]([0-9A-Za-z_-]{0,61}[0-9A-Za-z_])?"
         return text.utf8.count <= 253 && text.range(of: "^(\\*\\.)?\(label)(\\.\(label))*\\z", options: .regularExpression) != nil

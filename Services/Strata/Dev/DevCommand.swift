@@ -3,7 +3,6 @@
 import ArgumentParser
 import Foundation
 
-/// `strata dev`.
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",

@@ -3,12 +3,12 @@
 import LocalServers
 import Postgres
 
-/// The database of a system on this machine: one database, a role for each service.
+/// The database of a system on this machine: one database with a role for each service.
 enum DevDatabase {
     static let name = "strata"
 
-    /// Makes the database and the roles if there are none, and brings the schema up to date.
-    /// - Returns: what was done.
+    /// Creates the database and the roles unless they exist, and updates the schema.
+    /// - Returns: A report of the applied changes.
     static func prepare(on server: PrivatePostgres, _ secrets: Secrets) async throws -> MigrationReport {
         if try await server.runSQL("SELECT 1 FROM pg_database WHERE datname = '\(name)'").isEmpty {
             try await server.runSQL("CREATE DATABASE \(name)")
@@ -18,7 +18,7 @@ enum DevDatabase {
             passwords: DatabaseMigration.Passwords(conversations: secrets.conversations, metadata: secrets.metadata, webhooks: secrets.webhooks))
     }
 
-    /// Each service's URL, with its own role.
+    /// Returns the database URL of each service, with the service's own role.
     static func urls(on server: PrivatePostgres, _ secrets: Secrets) -> [ServiceKind: String] {
         [
             .conversations: server.url(database: name, user: "strata_conversations", password: secrets.conversations),

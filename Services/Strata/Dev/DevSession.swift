@@ -2,13 +2,13 @@
 
 import Foundation
 
-/// One run of `strata dev`: up, wait for a signal, down.
+/// One run of `strata dev`: start, wait for a signal, stop.
 struct DevSession: Sendable {
     let system: DevSystem
     let console: Console
 
-    /// Returns after a signal, when everything has stopped.
-    /// - Throws: why it did not come up; what had been started is stopped then too.
+    /// Runs the system and returns after a signal, when all processes have stopped.
+    /// - Throws: The reason why the start failed. Processes that already ran have been stopped.
     func run() async throws {
         let up = Task {
             try await system.start()
@@ -25,7 +25,7 @@ struct DevSession: Sendable {
         console.say("Stopped. The data is kept in \(system.home.path).")
     }
 
-    /// The first signal ends what `stop` does. Who sends another does not want to wait: we go at once, and the children die with us.
+    /// Cancels `stop` at the first signal. A second signal ends this process at once, and the children with it.
     private func watch(_ signals: TerminationSignals, stop: Task<Void, any Error>) -> Task<Void, Never> {
         Task {
             for await _ in signals.stream {

@@ -2,25 +2,25 @@
 
 import Foundation
 
-/// What the operator wants to run: flags first, then the environment, then the defaults.
+/// The settings of `strata dev`. Flags take precedence over the environment, and the environment over the defaults.
 struct DevSettings: Equatable, Sendable {
-    /// How many instances of each service.
+    /// The number of instances of each service.
     var instances: [ServiceKind: Int]
-    /// Where gateways listen.
+    /// The address on which gateways listen.
     var host: String
-    /// Plain HTTP of the first gateway.
+    /// The HTTP port of the first gateway.
     var httpPort: Int
-    /// HTTPS of the first gateway.
+    /// The HTTPS port of the first gateway.
     var httpsPort: Int
-    /// The base of the URLs inside objects, without a slash at the end.
+    /// The base of the URLs inside objects, without a trailing slash.
     var publicURL: String
     var logLevel: String
 
-    /// The most instances of one service: more is a mistake on one machine.
+    /// The maximum number of instances of one service. More on one machine is a mistake.
     static let mostInstances = 16
     static let logLevels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
-    /// What was given on the command line; nil was not.
+    /// The values of the command line; nil: not given.
     struct Flags: Equatable, Sendable {
         var gateways = 1
         var conversations = 1
@@ -34,8 +34,8 @@ struct DevSettings: Equatable, Sendable {
         var logLevel: String?
     }
 
-    /// Puts flags, environment and defaults together.
-    /// - Throws: ``CommandFailure`` that names the flag or variable and what it may be.
+    /// Combines flags, environment and defaults.
+    /// - Throws: ``CommandFailure`` that names the flag or variable and its allowed values.
     init(flags: Flags, environment: [String: String]) throws {
         instances = [
             .gateway: flags.gateways, .conversations: flags.conversations, .metadata: flags.metadata, .presence: flags.presence,
@@ -64,7 +64,7 @@ struct DevSettings: Equatable, Sendable {
         }
     }
 
-    /// The names and addresses the certificate must cover.
+    /// The host names and addresses that the certificate must cover.
     var certificateHosts: [String] {
         let own = ["localhost", "127.0.0.1", "::1"]
         let publicHost = URLComponents(string: publicURL)?.host?.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))

@@ -7,7 +7,8 @@ import NetKit
 import Postgres
 import RPC
 
-/// Everything `strata dev` runs. ``start()`` brings it up step by step, saying so; ``stop()`` takes it down in the opposite order.
+/// All processes of `strata dev`. ``start()`` starts them step by step and reports each step; ``stop()`` stops them in
+/// reverse order.
 actor DevSystem {
     nonisolated let home: StrataHome
     private let settings: DevSettings
@@ -16,22 +17,23 @@ actor DevSystem {
     private let console: Console
 
     private var lock: HomeLock?
-    /// What was not there before this start; nil: the home was.
+    /// The directories that this start has created. nil: the home already existed.
     private var newHome: StrataHome.New?
     private var postgres: PrivatePostgres?
     private var redis: PrivateRedis?
-    /// In the order in which they were started.
+    /// The supervisors, in the order in which they were started.
     private var supervisors: [Supervisor] = []
     private var state: RunningState?
     private var isStopping = false
-    /// What supervisors report, heard by one task in the order in which it happened.
+    /// The events of the supervisors. One task consumes them in order.
     private let happenings: AsyncStream<Happening>
     private let happened: AsyncStream<Happening>.Continuation
     private var listening: Task<Void, Never>?
 
     private struct Happening: Sendable {
         let event: Supervisor.Event
-        /// The process it is about, as the state file has it; its number of restarts and process id are in the event.
+        /// The process of the event, as the state file describes it. The event carries its number of restarts and
+        /// process id.
         let process: RunningState.Process
     }
 
@@ -44,8 +46,8 @@ actor DevSystem {
         (happenings, happened) = AsyncStream.makeStream()
     }
 
-    /// Brings everything up, and returns when every service says that it is ready.
-    /// - Throws: ``CommandFailure`` or ``LocalServerError``; what runs then is for ``stop()``.
+    /// Starts all processes and returns when every service is ready.
+    /// - Throws: ``CommandFailure`` or ``LocalServerError``. ``stop()`` then stops the processes that already run.
     func start() async throws {
         console.say("Strata \(StrataVersion.description), home \(home.path)")
         try binaries.check()
@@ -53,7 +55,7 @@ actor DevSystem {
         try home.make()
         lock = try HomeLock(home)
         newHome = new
-        // Left by one that was killed; it says what runs, and nothing does.
+        // Remove the state file of a killed system, which lists processes that no longer run.
         unlink(home.state)
         OpenFileLimit.raise()
         let host = settings.host
@@ -74,7 +76,7 @@ actor DevSystem {
         try writeState()
     }
 
-    /// Stops everything: gateways first, so that clients are told, then the services, then what they stand on.
+    /// Stops all processes: gateways first, so that clients are notified, then the services, then PostgreSQL and Redis.
     func stop() async {
         isStopping = true
         for kind in ServiceKind.allCases.reversed() {
@@ -88,22 +90,22 @@ actor DevSystem {
         await listening?.value
         await redis?.stop()
         await postgres?.stop()
-        // Without the lock the home is another system's.
+        // Without the lock the home belongs to another system.
         if lock != nil {
             unlink(home.state)
-            // Nothing ran, so there is nothing in it worth keeping: no data, and no log of what went wrong.
+            // If PostgreSQL never ran, the home contains neither data nor useful logs.
             if postgres == nil { newHome.map(home.remove) }
         }
         lock = nil
     }
 
-    /// What to say when everything is up.
+    /// Returns the text that is printed when all processes run.
     func welcome() -> String {
         guard let state else { return "" }
         return Welcome(state: state, home: home).text
     }
 
-    // MARK: steps
+    // MARK: Steps
 
     private func startPostgres(_ secrets: Secrets) async throws -> PrivatePostgres {
         let began = ContinuousClock.now
@@ -157,7 +159,7 @@ actor DevSystem {
             ])
     }
 
-    /// The services first; gateways when those are ready.
+    /// Starts the services, then the gateways when the services are ready.
     private func startServices(of plan: ServicePlan, in context: ServicePlan.Context) async throws {
         for takesCalls in [true, false] {
             let group = plan.instances.filter { $0.kind.takesCalls == takesCalls }
@@ -169,7 +171,7 @@ actor DevSystem {
 
     private func supervise(_ instance: ServicePlan.Instance, plan: ServicePlan, context: ServicePlan.Context) async -> Supervisor {
         let log = "\(home.logs)/\(instance.name).log"
-        // Logs begin anew with each start of the system, and go on when a process is started again.
+        // Logs start anew with each start of the system, but are continued when a process restarts.
         unlink(log)
         let launch = Launch(
             binaries.path(of: instance.kind), environment: plan.environment(of: instance, in: context), directory: home.path, deathSignal: .kill,
@@ -180,7 +182,7 @@ actor DevSystem {
         return await supervise(process, stopSignal: SIGTERM) { try await ChildProcess.start(launch) }
     }
 
-    /// PostgreSQL and Redis have started once; from here on they are started again when they die.
+    /// Supervises PostgreSQL and Redis, which already run, so that they restart when they die.
     private func superviseServers(postgres: PrivatePostgres, redis: PrivateRedis) async {
         for process in state?.processes ?? [] {
             if process.name == "postgres" {
@@ -209,7 +211,7 @@ actor DevSystem {
         return supervisor
     }
 
-    /// A service that dies again and again before it was ever ready will not become so.
+    /// Waits until a service is ready. Fails early if the service restarts repeatedly before it was ever ready.
     private func awaitReady(_ instance: ServicePlan.Instance, supervisor: Supervisor) async throws {
         let began = ContinuousClock.now
         let probe = ReadyProbe(adminPort: instance.adminPort)
@@ -222,7 +224,7 @@ actor DevSystem {
         console.done("\(instance.name) is ready\(at) (\(began.duration(to: .now).brief))")
     }
 
-    // MARK: what happens meanwhile
+    // MARK: Supervisor events
 
     private func heard(_ happening: Happening) {
         var process = happening.process
@@ -243,7 +245,8 @@ actor DevSystem {
         console.warn("\(process.name) \(how); again in \(pause.brief)\(tail)")
     }
 
-    /// Puts a process into the state file. During the start the file is not written yet: it says that everything is up.
+    /// Updates a process in the state file. During the start the file is not written, because its existence means that
+    /// all processes run.
     private func note(_ process: RunningState.Process) {
         guard state != nil, !isStopping else { return }
         if let index = state?.processes.firstIndex(where: { $0.name == process.name }) {

@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// An IP address in network order, as certificates carry it: 4 or 16 bytes.
+/// An IP address in network byte order, as in certificates: 4 or 16 bytes.
 struct IPAddressBytes: Equatable {
     let bytes: [UInt8]
 
-    /// Nil if the text is a name.
+    /// Parses an address; nil if the text is a host name.
     init?(_ text: String) {
         var four = [UInt8](repeating: 0, count: 4)
         if inet_pton(AF_INET, text, &four) == 1 {

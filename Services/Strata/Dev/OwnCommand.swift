@@ -3,9 +3,9 @@
 import Foundation
 import LocalServers
 
-/// How to call this command again, for what we tell the operator to type.
+/// The name of this command in texts that tell the operator what to type.
 enum OwnCommand {
-    /// `strata` if that is what the shell would find, otherwise the words we were called with.
+    /// The name `strata` if the shell would find this executable under it; otherwise the path of the call.
     static var name: String {
         let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         guard let own, let found = try? Programs.find("strata") else { return CommandLine.arguments[0] }

@@ -2,11 +2,13 @@
 
 import Foundation
 
-/// Finds who listens on a TCP port of this machine, as far as we may see it.
+/// A lookup of the process that listens on a TCP port of this machine, as far as permissions allow.
 enum PortOwner {
-    /// `nginx (process 123)`; nil if no process listens, or if it belongs to a user whose files we may not see.
+    /// Returns `nginx (process 123)`, for example; nil if no process listens, or if its files are not readable for this
+    /// user.
     static func listening(on port: Int) -> String? {
-        // The kernel finds its place again by counting, so a socket that goes between two pieces of the table may hide another: a second look.
+        // The kernel finds its place in the table by counting. A socket that closes between two reads may hide another
+        // one, so a second attempt is made.
         look(for: port) ?? look(for: port)
     }
 
@@ -27,13 +29,14 @@ enum PortOwner {
         return nil
     }
 
-    /// The kernel gives out its tables a page at a time, at which `String(contentsOfFile:)` stops: to it a short read is the end.
+    /// Reads a whole file. The kernel returns its tables one page at a time, and `String(contentsOfFile:)` stops at the
+    /// first short read.
     private static func wholeText(ofFile path: String) -> String? {
         guard let file = FileHandle(forReadingAtPath: path), let bytes = try? file.readToEnd() else { return nil }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The inodes of sockets in state LISTEN (`0A`) on a port, from the text of `/proc/net/tcp`.
+    /// Returns the inodes of sockets in state LISTEN (`0A`) on a port, from the text of `/proc/net/tcp`.
     static func inodes(listeningOn port: Int, in table: String) -> [String] {
         let wanted = ":" + String(format: "%04X", port)
         return table.split(separator: "\n").dropFirst()

@@ -4,12 +4,11 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 
-/// Asks a service whether it is ready.
 struct ReadyProbe: Sendable {
-    /// The port on 127.0.0.1 where it answers.
+    /// The admin port on 127.0.0.1.
     let adminPort: Int
 
-    /// Whether `/health/ready` answers 200 now.
+    /// Returns true if `/health/ready` answers 200.
     func isReady() async -> Bool {
         let request = HTTPClientRequest(url: "http://127.0.0.1:\(adminPort)/health/ready")
         guard let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(2)) else { return false }
@@ -17,8 +16,8 @@ struct ReadyProbe: Sendable {
         return response.status == .ok
     }
 
-    /// Asks until it is.
-    /// - Returns: false if it is not after `limit`, or `isHopeless` says so.
+    /// Polls until the service is ready.
+    /// - Returns: False if the service is not ready after `limit`, or if `isHopeless` returns true.
     func wait(limit: Duration, isHopeless: @Sendable () async -> Bool = { false }) async throws -> Bool {
         let clock = ContinuousClock()
         let end = clock.now.advanced(by: limit)

@@ -2,12 +2,12 @@
 
 import Foundation
 
-/// The services' executables, found beside our own.
+/// The executables of the services, in the directory of this executable.
 struct ServiceBinaries: Sendable {
-    /// Absolute path of the directory.
+    /// The absolute path of the directory.
     let directory: String
 
-    /// - Parameter directory: where they are; nil is where our own executable is.
+    /// - Parameter directory: The directory of the executables. nil: that of this executable.
     init(directory: String? = nil) {
         self.directory = directory ?? Self.own
     }
@@ -16,12 +16,12 @@ struct ServiceBinaries: Sendable {
         "\(directory)/\(kind.rawValue)"
     }
 
-    /// The services whose executable is missing.
     var missing: [ServiceKind] {
         ServiceKind.allCases.filter { !FileManager.default.isExecutableFile(atPath: path(of: $0)) }
     }
 
-    /// - Throws: ``CommandFailure`` naming what is missing.
+    /// Checks that all executables exist.
+    /// - Throws: ``CommandFailure`` that names the missing ones.
     func check() throws {
         guard !missing.isEmpty else { return }
         let names = missing.map(\.rawValue).joined(separator: ", ")

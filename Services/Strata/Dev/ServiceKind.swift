@@ -4,7 +4,7 @@
 enum ServiceKind: String, CaseIterable, Sendable {
     case conversations, metadata, presence, webhooks, gateway
 
-    /// Whether it takes calls from others; a gateway only makes them.
+    /// True if the service receives RPC calls. A gateway only makes them.
     var takesCalls: Bool {
         self != .gateway
     }

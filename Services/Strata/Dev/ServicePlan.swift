@@ -2,51 +2,50 @@
 
 import LocalServers
 
-/// Which processes run, on which ports, and what each is told in its environment. Pure but for the two questions about ports.
+/// The processes to run, with their ports and environments. The plan is pure, except for two closures about ports.
 struct ServicePlan: Equatable, Sendable {
     struct Instance: Equatable, Sendable {
         let kind: ServiceKind
-        /// Counted from 1.
+        /// The number of the instance, counted from 1.
         let number: Int
         let adminPort: Int
-        /// Where it takes calls.
+        /// The port on which the instance receives RPC calls.
         let rpcPort: Int?
         let httpPort: Int?
         let httpsPort: Int?
 
-        /// `gateway-1`.
+        /// The instance's name, `gateway-1` for example.
         var name: String { "\(kind.rawValue)-\(number)" }
     }
 
-    /// What the services have to know beside ports.
+    /// The values that the services need in addition to ports.
     struct Context: Sendable {
         var settings: DevSettings
         var clusterSecret: String
         /// The secret that gateways and the webhooks service share.
         var webhooksSecret: String
-        /// libpq URL of each service that has a database.
+        /// The libpq URL of each service that has a database.
         var postgresURLs: [ServiceKind: String]
         var redisURL: String
         var certificate: String
         var key: String
-        /// Our own environment: settings of the services that the operator made there are handed on.
+        /// The environment of this process. The operator's service settings in it are passed on.
         var inherited: [String: String]
-        /// Where gateways keep rich content, unless the operator has said otherwise.
+        /// The directory in which gateways store rich content, unless the operator has set another one.
         var contentDirectory: String?
     }
 
-    /// In the order in which they are started.
+    /// The instances, in the order in which they are started.
     let instances: [Instance]
 
-    /// Deals out the ports.
+    /// Assigns the ports.
     /// - Parameters:
-    ///   - settings: what is wanted.
-    ///   - isFree: whether a gateway can listen on a port.
-    ///   - takePorts: so many unused ports, for what happens between processes.
-    /// - Throws: ``CommandFailure`` that names the port of the first gateway that is in use.
+    ///   - isFree: Returns true if a gateway can listen on a port.
+    ///   - takePorts: Returns the given number of unused ports, for internal connections.
+    /// - Throws: ``CommandFailure`` that names the port of the first gateway if it is in use.
     init(settings: DevSettings, isFree: (Int) -> Bool, takePorts: (Int) throws -> [Int]) throws {
         let services: [(ServiceKind, Int)] = ServiceKind.allCases.flatMap { kind in (0..<(settings.instances[kind] ?? 0)).map { (kind, $0 + 1) } }
-        // Two more than are needed, in case that what gateways are to listen on is among them.
+        // Request two ports more than needed, because the gateways' ports may be among them.
         var inner = Set(try takePorts(services.count * 2 + 2)).subtracting([settings.httpPort, settings.httpsPort]).sorted()
         var taken = Set(inner)
         let count = settings.instances[.gateway] ?? 0
@@ -64,7 +63,7 @@ struct ServicePlan: Equatable, Sendable {
         }
     }
 
-    /// The first gateway gets exactly the port that was asked for, the others the next ones that are free.
+    /// Assigns the ports of gateways. The first gateway gets exactly the given port, the others get the next free ones.
     private static func gatewayPorts(
         _ count: Int, from first: Int, for what: String, flag: String, taken: inout Set<Int>, reserved: Set<Int>, isFree: (Int) -> Bool
     ) throws -> [Int] {
@@ -89,12 +88,12 @@ struct ServicePlan: Equatable, Sendable {
         return ports
     }
 
-    /// The addresses, comma-separated, at which all instances of a service take calls.
+    /// Returns the RPC addresses of all instances of a service, separated by commas.
     func addresses(of kind: ServiceKind) -> String {
         instances.filter { $0.kind == kind }.compactMap { $0.rpcPort.map { "127.0.0.1:\($0)" } }.joined(separator: ",")
     }
 
-    /// Settings of this command. Services complain about settings they do not know.
+    /// The settings of this command. They are not passed on, because services report unknown settings.
     private static let ownKeys: Set<String> = [
         "STRATA_HOME", "STRATA_DATABASE_URL", "STRATA_HTTP_HOST", "STRATA_HTTP_PORT", "STRATA_HTTPS_PORT", "STRATA_PUBLIC_URL", "STRATA_STRICT",
         "STRATA_CONVERSATIONS_PASSWORD", "STRATA_METADATA_PASSWORD",
@@ -103,7 +102,7 @@ struct ServicePlan: Equatable, Sendable {
 
     func environment(of instance: Instance, in context: Context) -> [String: String] {
         var environment = context.inherited.filter { !Self.ownKeys.contains($0.key) && !$0.key.hasPrefix("STRATA_TEST_") }
-        // On one machine there is no need to wait long for clients to end their connections.
+        // On one machine clients need little time to end their connections.
         if environment["STRATA_SHUTDOWN_TIMEOUT"] == nil { environment["STRATA_SHUTDOWN_TIMEOUT"] = "10s" }
         environment["STRATA_INSTANCE"] = instance.name
         environment["STRATA_CLUSTER_SECRET"] = instance.kind == .webhooks ? nil : context.clusterSecret
@@ -115,7 +114,7 @@ struct ServicePlan: Equatable, Sendable {
         environment["STRATA_POSTGRES_URL"] = context.postgresURLs[instance.kind]
         if instance.kind == .webhooks {
             environment["STRATA_PUBLIC_URL"] = context.settings.publicURL
-            // Receivers of a developer are on this machine, and without certificates.
+            // A developer's receivers run on this machine without certificates.
             if environment["STRATA_WEBHOOKS_ALLOW_HTTP"] == nil { environment["STRATA_WEBHOOKS_ALLOW_HTTP"] = "true" }
             if environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] == nil { environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] = "127.0.0.0/8,::1/128" }
         }

@@ -5,25 +5,26 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// The self-signed certificate of a system on this machine, kept over starts so that users who trust it need not do so again.
+/// The self-signed certificate of a system on this machine. It is kept across starts, so that users who trust it need
+/// not do so again.
 struct TLSCertificate: Sendable, Equatable {
-    /// PEM file of the certificate; clients may be told to trust it.
+    /// The path of the certificate, PEM. Clients can be configured to trust it.
     let certificate: String
-    /// PEM file of its private key, mode 0600.
+    /// The path of the private key, PEM, mode 0600.
     let key: String
-    /// Whether it was made just now.
+    /// True if the certificate was created by this call.
     let isNew: Bool
 
-    /// How long one is good for. Clients of Apple accept no more than 825 days.
+    /// The validity period. Apple's clients accept at most 825 days.
     private static let validity: TimeInterval = 365 * 86_400
-    /// One that ends sooner than this is replaced.
+    /// The remaining validity below which a certificate is replaced.
     private static let margin: TimeInterval = 30 * 86_400
 
-    /// The certificate in a directory; a new one if there is none, it ends soon, it does not cover all hosts, or its key is another's.
+    /// Returns the certificate of a directory, or a new one if there is none or it is unusable. A certificate is
+    /// unusable if it expires soon, does not cover all hosts, or does not match its key.
     /// - Parameters:
-    ///   - directory: where `certificate.pem` and `key.pem` lie.
-    ///   - hosts: names and addresses it has to cover.
-    ///   - now: the time.
+    ///   - directory: The directory of `certificate.pem` and `key.pem`.
+    ///   - hosts: The names and addresses that the certificate must cover.
     static func ensure(in directory: String, hosts: [String], now: Date = Date()) throws -> TLSCertificate {
         let certificate = directory + "/certificate.pem"
         let key = directory + "/key.pem"
@@ -36,7 +37,7 @@ struct TLSCertificate: Sendable, Equatable {
         return TLSCertificate(certificate: certificate, key: key, isNew: true)
     }
 
-    /// When the certificate in a PEM file ends; nil if there is none.
+    /// Returns the expiry of the certificate in a PEM file; nil if there is none.
     static func expiry(ofCertificateAt path: String) -> Date? {
         readCertificate(at: path)?.notValidAfter
     }
@@ -61,7 +62,7 @@ struct TLSCertificate: Sendable, Equatable {
         let name = try DistinguishedName { CommonName("Strata on this machine") }
         let certificate = try Certificate(
             version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: Certificate.PublicKey(key.publicKey),
-            // An hour back, for clients whose clock is behind.
+            // The validity begins one hour earlier, for clients whose clock is slow.
             notValidBefore: now.addingTimeInterval(-3600), notValidAfter: now.addingTimeInterval(validity), issuer: name, subject: name,
             signatureAlgorithm: .ecdsaWithSHA256,
             extensions: try Certificate.Extensions {

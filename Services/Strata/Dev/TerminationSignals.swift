@@ -3,12 +3,13 @@
 import Dispatch
 import Glibc
 
-/// The wishes of the terminal and of `kill` that we end: Ctrl-C, `TERM`, and a terminal that goes away.
+/// The signals that ask this process to end: `SIGINT` (Ctrl-C), `SIGTERM`, and `SIGHUP` (the terminal closed).
 package struct TerminationSignals: Sendable {
-    /// One element for each signal that arrives.
+    /// The signals, one element for each that arrives.
     package let stream: AsyncStream<Int32>
 
-    /// From now on these signals do not end the process, and neither does writing to a pipe that has no reader.
+    /// Starts to receive these signals, which then no longer end the process. Writing to a pipe without a reader does
+    /// not end it either.
     package init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
         signal(SIGPIPE, SIG_IGN)
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
@@ -27,14 +28,15 @@ package struct TerminationSignals: Sendable {
         }
     }
 
-    /// Whether the process that started us had it ignored, as `nohup` does.
+    /// Returns true if the parent process had the signal ignored, as `nohup` does.
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    /// `@unchecked Sendable`: a dispatch source may be cancelled from any thread, and nothing else is done with it here.
+    /// A wrapper of a dispatch source. It is `@unchecked Sendable` because only `cancel` is called on it, which is
+    /// allowed from any thread.
     private struct Kept: @unchecked Sendable {
         let source: any DispatchSourceSignal
     }

@@ -2,12 +2,12 @@
 
 import Foundation
 
-/// What `strata dev` says when everything is up.
+/// The text that `strata dev` prints when all processes run.
 struct Welcome {
     let state: RunningState
     let home: StrataHome
 
-    /// Several lines, an empty one first.
+    /// The text, several lines beginning with an empty one.
     var text: String {
         let prefix = home.path == StrataHome(environment: [:]).path ? "" : "STRATA_HOME=\(home.path) "
         let command = prefix + OwnCommand.name
@@ -33,7 +33,7 @@ struct Welcome {
             """
     }
 
-    /// A build without the client library has no such command.
+    /// Returns the line about `strata chat`, which a build without the client library lacks.
     private func chat(_ command: String) -> String {
         #if STRATA_CHAT
         "\n  \(command) chat --user alice               a chat in the terminal; bob is in another one"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result of one check of `strata doctor`.
 struct DoctorCheck: Codable, Equatable, Sendable {
     enum Verdict: String, Codable, Sendable {
-        /// Nothing is wrong.
         case fine
         /// The subject works, but the operator should know the finding.
         case notice
@@ -14,9 +12,8 @@ struct DoctorCheck: Codable, Equatable, Sendable {
     /// The thing that was examined, such as `PostgreSQL`.
     let subject: String
     let verdict: Verdict
-    /// The state of the subject, in words.
     let finding: String
-    /// The action or command that helps, if one does.
+    /// The action or command that fixes the problem, if there is one.
     let remedy: String?
 
     static func fine(_ subject: String, finding: String) -> DoctorCheck {

@@ -3,7 +3,6 @@
 import ArgumentParser
 import Foundation
 
-/// `strata doctor`.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

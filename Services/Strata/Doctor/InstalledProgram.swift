@@ -12,7 +12,7 @@ struct InstalledProgram: Sendable {
         /// `--version` fails, or prints no version.
         case silent(path: String)
 
-        /// Returns the check of the program, with the package that brings it.
+        /// Returns the failed check of the program, with the package that contains it.
         func check(_ subject: String, package: String) -> DoctorCheck {
             switch self {
             case .missing: .bad(subject, finding: "not found", remedy: "apt-get install \(package)")
@@ -41,7 +41,8 @@ struct InstalledProgram: Sendable {
         .bad(subject, finding: "\(version.text) at \(path) is too old; \(minimum) is needed", remedy: "Install a newer one, or put it first in PATH.")
     }
 
-    /// True if the file of a running process was replaced or removed, as an upgrade of its package does. False if that is not visible to this user.
+    /// True if the file of a running process was replaced or removed, as an upgrade of its package does. False if that
+    /// is not visible to this user.
     static func isReplaced(process pid: Int32) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe"))?.hasSuffix(" (deleted)") ?? false
     }

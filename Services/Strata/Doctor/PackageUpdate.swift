@@ -3,7 +3,8 @@
 import Foundation
 import LocalServers
 
-/// A newer version of a program's package, as far as the package lists of this machine know. Nothing here uses the network.
+/// A newer version of a program's package, as far as the package lists of this machine know. Nothing here uses the
+/// network.
 enum PackageUpdate: Equatable, Sendable {
     /// There is no apt, or the program is not from one of its packages.
     case unknown
@@ -20,7 +21,7 @@ enum PackageUpdate: Equatable, Sendable {
     ///   - path: the program's absolute path.
     ///   - ask: runs `dpkg-query` and `apt-cache`.
     static func find(for path: String, ask: Ask = run) async -> PackageUpdate {
-        // dpkg knows a program by the directory without links: `/usr/bin`, if `/bin` links to it.
+        // dpkg records directories without links: `/usr/bin`, if `/bin` is a link to it.
         let file = URL(filePath: path)
         let directory = file.deletingLastPathComponent().resolvingSymlinksInPath()
         let path = directory.appending(path: file.lastPathComponent).path(percentEncoded: false)
@@ -42,13 +43,15 @@ enum PackageUpdate: Equatable, Sendable {
             self = .none(package: package)
             return
         }
-        // The sources of a version stand below it, each with its priority: `500 http://… bookworm-security/main amd64 Packages`.
+        // The sources of a version follow it, each with its priority: `500 http://… bookworm-security/main amd64
+        // Packages`.
         let sources = lines.drop { $0.first != candidate }.dropFirst().prefix { $0.count > 2 && $0[0] != "***" }
         let isSecurity = sources.contains { source in source.contains { $0.contains("-security/") } }
         self = .available(package: package, version: candidate.split(separator: ":").last.map(String.init) ?? candidate, isSecurity: isSecurity)
     }
 
-    /// The package in a line such as `postgresql-15: /usr/lib/postgresql/15/bin/postgres`; a library's has its architecture, too.
+    /// Returns the package in a line such as `postgresql-15: /usr/lib/postgresql/15/bin/postgres`. The architecture in
+    /// a library's line is removed.
     private static func package(owning path: String, in output: String) -> String? {
         output.split(separator: "\n").first { $0.hasSuffix(": \(path)") && !$0.hasPrefix("diversion ") }
             .flatMap { $0.split(whereSeparator: { ":,".contains($0) }).first.map(String.init) }

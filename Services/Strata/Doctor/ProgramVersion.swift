@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The version number in what a program says about itself.
+/// The version number in the output of a program's `--version`.
 struct ProgramVersion: Equatable, Sendable {
-    /// `15.13`.
+    /// The version, `15.13` for example.
     let text: String
-    /// 15.
+    /// The major version, 15 for example.
     let major: Int
 
-    /// Finds the first number with digits and dots in a text such as `postgres (PostgreSQL) 15.13 (Debian …)` or `Redis server v=7.0.15 sha=…`.
+    /// Finds the first number with digits and dots in a text such as `postgres (PostgreSQL) 15.13 (Debian …)` or `Redis
+    /// server v=7.0.15 sha=…`.
     init?(in output: String) {
         var found = ""
         for character in output {

@@ -3,7 +3,8 @@
 /// The check of PostgreSQL or Redis: the version, the versions that are tested, and the newer version that apt knows.
 struct ServerCheck: Sendable {
     let subject: String
-    /// The products that serve as this server. The one whose name is in the output of `--version` applies; the first, if none is.
+    /// The products that serve as this server. The one whose name is in the output of `--version` applies; the first,
+    /// if none is.
     let products: [ServerVersions]
     /// The package to install if there is no server.
     let package: String

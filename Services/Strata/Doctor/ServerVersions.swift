@@ -2,7 +2,7 @@
 
 /// The major versions of a server that Strata supports. `scripts/check_version.py` compares them with the documents.
 struct ServerVersions: Equatable, Sendable {
-    /// The name in the output of `--version`.
+    /// The product's name in the output of `--version`.
     let product: String
     let supported: [Int]
     /// The major versions on which `scripts/test-versions.sh` has passed.

@@ -4,12 +4,13 @@ import Foundation
 import ProtocolClient
 
 enum GatewayClients {
-    /// How long a gateway may take that is just being started again.
+    /// The maximum wait for a gateway that is restarting.
     private static let patience = Duration.seconds(10)
 
-    /// Makes a client for each gateway, and closes all of them however `body` ends: a client that is dropped open ends the process.
-    /// - Parameter urls: base URLs.
-    /// - Throws: ``CommandFailure`` that names the URL that is none; what `body` throws.
+    /// Creates a client for each gateway, runs `body`, and closes all clients in any case. A client that is released
+    /// without being closed ends the process.
+    /// - Parameter urls: The base URLs.
+    /// - Throws: ``CommandFailure`` that names an invalid URL, and the errors of `body`.
     static func with<Answer>(
         _ urls: [String], trusting trust: ServerTrust, _ body: ([ProtocolClient]) async throws -> Answer
     ) async throws -> Answer {
@@ -25,8 +26,9 @@ enum GatewayClients {
         }
     }
 
-    /// Asks a gateway for a nonce; it can be used once, within ten minutes.
-    /// - Throws: ``CommandFailure`` that says what is wrong with the gateway: it is not there, its certificate is not trusted, or it is something else.
+    /// Requests a nonce from a gateway. It can be used once, within ten minutes.
+    /// - Throws: ``CommandFailure`` if the gateway is unreachable, its certificate is not trusted, or it refuses the
+    ///   request.
     static func nonce(of gateway: ProtocolClient) async throws -> String {
         let end = ContinuousClock.now + patience
         while true {
@@ -50,7 +52,7 @@ enum GatewayClients {
         return try ProtocolClient(baseURL: url, trust: trust)
     }
 
-    /// Whether the same may succeed a moment later: another process of the system is being started again.
+    /// Returns true if a retry may succeed, because another process of the system is restarting.
     private static func isPassing(_ error: ProtocolClientError) -> Bool {
         error.answer.map { [408, 502, 503, 504].contains($0.status) } ?? false
     }

@@ -4,17 +4,19 @@ import ArgumentParser
 import Foundation
 import ProtocolClient
 
-/// Where a command finds the Server API, and by what it authenticates there.
+/// The options that name the Server API and the credentials of a command.
 struct ServerAPIOption: ParsableArguments {
     @Option(help: "Base URL of a gateway. (STRATA_URL; default: the one of the running `strata dev`)")
     var url: String?
     @OptionGroup var trust: TrustOption
     @OptionGroup var database: DatabaseOption
 
-    /// Runs `body` with the Server API of an app: with the token in `STRATA_SERVER_TOKEN`, or with one that is made for it in the database, and revoked when
-    /// it ends.
-    /// - Parameter purpose: the name of such a token, by which `strata app token list` would show it if the command were killed.
-    /// - Throws: ``CommandFailure`` that says what is wrong; what `body` throws.
+    /// Runs `body` with the Server API of an app.
+    ///
+    /// The token is `STRATA_SERVER_TOKEN`, or a temporary one that is created in the database and revoked at the end.
+    /// - Parameter purpose: The name of the temporary token. `strata app token list` shows it if the command was
+    ///   killed.
+    /// - Throws: ``CommandFailure`` that describes the problem, and the errors of `body`.
     func with<Answer>(app: UUID, purpose: String, _ body: (ServerAPI) async throws -> Answer) async throws -> Answer {
         let (home, settings) = (StrataHome(), OperatorSettings())
         let given = try url ?? settings.value("STRATA_URL")
@@ -46,15 +48,13 @@ struct ServerAPI: Sendable {
     let app: UUID
     let token: String
 
-    /// How long a call may take.
     private static let patience = Duration.seconds(30)
 
-    /// Makes a call that has to succeed.
+    /// Makes a call and throws if it fails.
     /// - Parameters:
-    ///   - path: below `/apps/:app`.
-    ///   - version: of the Server API.
-    ///   - headers: besides those that every call has.
-    /// - Throws: ``CommandFailure`` with what the server says is wrong.
+    ///   - path: The path below `/apps/:app`.
+    ///   - headers: Additional headers.
+    /// - Throws: ``CommandFailure`` with the server's error message.
     @discardableResult
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, version: String = "3.0", headers: [String: String] = [:]
@@ -87,7 +87,7 @@ struct ServerAPI: Sendable {
 }
 
 extension KeyRing {
-    /// The app that is named, or the only one that was created here.
+    /// Returns the id of the given app, or that of the only app that was created in this home.
     func appID(_ text: String?) throws -> UUID {
         if let text { return try LayerID.app.parse(text, option: "--app") }
         return try entry(for: nil).app

@@ -6,17 +6,18 @@ import ProtocolClient
 import SwiftASN1
 import X509
 
-/// Which TLS certificates of a gateway a command accepts.
+/// The options that select which TLS certificates of a gateway a command accepts.
 struct TrustOption: ParsableArguments {
     @Flag(help: "Accept any TLS certificate of the gateway.")
     var insecure = false
     @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
     var ca: String?
 
-    /// The options, then the environment, then the certificates of public authorities. The environment counts only where a gateway has a certificate: what
-    /// was left in it must not stand in the way of plain HTTP.
-    /// - Parameter gateways: their URLs.
-    /// - Throws: ``CommandFailure`` that names the file that cannot be read, or holds something else.
+    /// Returns the certificates to trust: those of the options, then of the environment, then of public authorities.
+    ///
+    /// The environment is used only if a gateway has a certificate. A left-over variable must not prevent plain HTTP.
+    /// - Parameter gateways: The URLs of the gateways.
+    /// - Throws: ``CommandFailure`` that names the file if it is unreadable or does not contain certificates.
     func serverTrust(for gateways: [String], settings: OperatorSettings = OperatorSettings()) throws -> ServerTrust {
         if insecure { return .anyCertificate }
         let hasCertificate = gateways.contains { $0.lowercased().hasPrefix("https:") }
@@ -24,7 +25,7 @@ struct TrustOption: ParsableArguments {
         return .roots(pem: try Self.certificates(inFile: file))
     }
 
-    /// Certificates, in PEM.
+    /// Returns the certificates of a file, in PEM.
     /// - Throws: ``CommandFailure`` that names the file.
     static func certificates(inFile file: String) throws -> String {
         guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else { throw CommandFailure(.noInput, "The file \(file) cannot be read.") }

@@ -3,14 +3,15 @@
 import Foundation
 import Glibc
 
-/// The right to run a system in a home. The kernel takes it back when the process ends, however it ends: a lock file alone says nothing.
+/// The exclusive right to run a system in a home. The kernel releases the lock when the process ends for any reason.
+/// The mere existence of the lock file means nothing.
 final class HomeLock: Sendable {
     private let descriptor: Int32
-    /// `F_OFD_GETLK` and `F_OFD_SETLK` of Linux, which the C library's module does not show to Swift.
+    /// `F_OFD_GETLK` and `F_OFD_SETLK` of Linux, which the C library's module does not export to Swift.
     private static let (getLock, setLock) = (Int32(36), Int32(37))
 
     /// Takes the lock.
-    /// - Throws: ``CommandFailure`` that names the process that has it.
+    /// - Throws: ``CommandFailure`` that names the process that holds it.
     init(_ home: StrataHome) throws {
         let descriptor = open(home.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
@@ -31,7 +32,8 @@ final class HomeLock: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Whether some process holds the lock of a home now. Asks without taking it, not even for a moment: one that starts just then must get it.
+    /// Returns true if a process holds the lock of a home. The check never takes the lock, because a process that
+    /// starts at that moment must get it.
     static func isHeld(_ home: StrataHome) -> Bool {
         let descriptor = open(home.lock, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
@@ -40,7 +42,7 @@ final class HomeLock: Sendable {
         return fcntl(descriptor, getLock, &wanted) == 0 && wanted.l_type != Int16(F_UNLCK)
     }
 
-    /// A lock of the open file, not of the process: two homes of one process keep each other out, too.
+    /// A lock of the open file description, not of the process. It therefore also excludes other locks of this process.
     private static var wholeFile: Glibc.flock {
         var lock = Glibc.flock()
         lock.l_type = Int16(F_WRLCK)

@@ -3,9 +3,9 @@
 import Foundation
 import Glibc
 
-/// Files only their owner may read.
+/// Files that only their owner may read.
 enum PrivateFile {
-    /// Writes a file whole or not at all: aside first, with mode 0600 from its first moment, flushed, then moved into place.
+    /// Writes a file atomically: a temporary file is created with mode 0600, flushed, and renamed.
     static func write(_ bytes: Data, to path: String) throws {
         let draft = path + ".new"
         unlink(draft)
@@ -22,7 +22,7 @@ enum PrivateFile {
         guard rename(draft, path) == 0 else { throw failure(path) }
     }
 
-    /// Writes text; see ``write(_:to:)-(Data,_)``.
+    /// Writes text atomically; see ``write(_:to:)-(Data,_)``.
     static func write(_ text: String, to path: String) throws {
         try write(Data(text.utf8), to: path)
     }

@@ -4,14 +4,15 @@ import Crypto
 import Foundation
 
 enum RandomToken {
-    /// 256 random bits in base64url, without padding: 43 characters that need no escaping in a URL, a header or a shell.
+    /// Returns 256 random bits in base64url without padding: 43 characters that need no escaping in a URL, a header or
+    /// a shell.
     static func make() -> String {
         SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) }.base64URL
     }
 }
 
 extension Data {
-    /// Base64url without padding (RFC 4648 §5).
+    /// The bytes as base64url without padding (RFC 4648 §5).
     var base64URL: String {
         base64EncodedString().replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
             .replacingOccurrences(of: "=", with: "")

@@ -2,30 +2,31 @@
 
 public import Foundation
 
-/// What `strata dev` writes into `state.json`, so that the other commands and tests find what runs. Mode 0600: it holds the database's password.
+/// The content of `state.json`, in which `strata dev` describes the running system for other commands and tests. Mode
+/// 0600, because it contains the database's password.
 public struct RunningState: Codable, Equatable, Sendable {
     /// One process of the system.
     public struct Process: Codable, Equatable, Sendable {
-        /// `gateway-1`.
+        /// The name, `gateway-1` for example.
         public var name: String
-        /// `gateway`, `conversations`, `metadata`, `presence`, `postgres`, `redis`.
+        /// The service: `gateway`, `conversations`, `metadata`, `presence`, `webhooks`, `postgres` or `redis`.
         public var service: String
-        /// Its process id at the moment.
+        /// The current process id.
         public var pid: Int32
-        /// How often it has been started again.
+        /// The number of restarts.
         public var restarts: Int
-        /// Where services answer `/health/ready` and `/metrics`, on 127.0.0.1.
+        /// The port on 127.0.0.1 of `/health/ready` and `/metrics`.
         public var adminPort: Int?
-        /// Where services take calls, PostgreSQL and Redis connections.
+        /// The port for RPC calls, or for connections of PostgreSQL or Redis.
         public var port: Int?
-        /// Plain HTTP and WebSocket of a gateway.
+        /// The port of a gateway for plain HTTP and WebSocket.
         public var httpPort: Int?
-        /// HTTPS and WSS of a gateway.
+        /// The port of a gateway for HTTPS and WSS.
         public var httpsPort: Int?
-        /// Its log file.
+        /// The path of the log file.
         public var log: String?
 
-        /// Makes the description of a process.
+        /// Creates the description of a process.
         public init(
             name: String, service: String, pid: Int32, restarts: Int = 0, adminPort: Int? = nil, port: Int? = nil, httpPort: Int? = nil,
             httpsPort: Int? = nil, log: String? = nil
@@ -42,9 +43,9 @@ public struct RunningState: Codable, Equatable, Sendable {
         }
     }
 
-    /// The `strata dev` process.
+    /// The process id of `strata dev`.
     public var pid: Int32
-    /// When everything was up.
+    /// The time of the start.
     public var startedAt: Date
     /// The base of the URLs inside objects.
     public var publicURL: String
@@ -52,16 +53,16 @@ public struct RunningState: Codable, Equatable, Sendable {
     public var httpURLs: [String]
     /// The HTTPS base URL of each gateway.
     public var httpsURLs: [String]
-    /// libpq URL of the database, as its owner.
+    /// The libpq URL of the database, as its owner.
     public var databaseURL: String
-    /// `redis://127.0.0.1:…`.
+    /// The Redis URL, `redis://127.0.0.1:…`.
     public var redisURL: String
-    /// The TLS certificate, PEM: what clients may be told to trust.
+    /// The path of the TLS certificate, PEM. Clients can be configured to trust it.
     public var certificate: String
-    /// Everything that runs.
+    /// All running processes.
     public var processes: [Process]
 
-    /// Makes the description of a system.
+    /// Creates the description of a system.
     public init(
         pid: Int32, startedAt: Date, publicURL: String, httpURLs: [String], httpsURLs: [String], databaseURL: String, redisURL: String,
         certificate: String, processes: [Process]
@@ -77,24 +78,25 @@ public struct RunningState: Codable, Equatable, Sendable {
         self.processes = processes
     }
 
-    /// The processes of one service, in the order of their numbers.
+    /// Returns the processes of one service, in the order of their numbers.
     public func instances(of service: String) -> [Process] {
         processes.filter { $0.service == service }
     }
 
     /// Reads a state file.
-    /// - Parameter path: `state.json` of a home.
+    /// - Parameter path: The path of a home's `state.json`.
     public static func read(_ path: String) throws -> RunningState {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         return try decoder.decode(RunningState.self, from: try Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    /// The state of the system that runs in a home. One that is just coming up is waited for: its gateways answer a little before the last of it is up.
+    /// Returns the state of the system that runs in a home. Waits for a system that is starting, because its gateways
+    /// answer before the start is complete.
     /// - Parameters:
-    ///   - patience: how long; a service that is not ready within a minute ends `strata dev`.
-    ///   - console: hears that there is waiting.
-    /// - Throws: ``CommandFailure`` that says how to start one, or that the one there is does not come up.
+    ///   - patience: The maximum wait. A service that is not ready within a minute ends `strata dev`.
+    ///   - console: Prints a note when the wait begins.
+    /// - Throws: ``CommandFailure`` if no system runs, or if the start does not complete in time.
     static func ofRunning(
         in home: StrataHome, patience: Duration = .seconds(60), console: Console = .standard
     ) async throws -> RunningState {
@@ -112,7 +114,6 @@ public struct RunningState: Codable, Equatable, Sendable {
         throw CommandFailure(.unavailable, "No system runs in \(home.path). Start one with: strata dev")
     }
 
-    /// Writes the state file.
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601

@@ -2,9 +2,10 @@
 
 import Foundation
 
-/// What the processes of one system prove themselves to each other with. Made once, kept in the home with mode 0600.
+/// The secrets with which the processes of one system authenticate each other. They are created once and stored in the
+/// home with mode 0600.
 struct Secrets: Codable, Equatable, Sendable {
-    /// What services show each other.
+    /// The cluster secret of the services.
     let cluster: String
     /// The password of PostgreSQL's superuser.
     let postgres: String
@@ -26,7 +27,8 @@ struct Secrets: Codable, Equatable, Sendable {
         self.webhooksSecret = webhooksSecret
     }
 
-    /// Homes of older releases have no password and no secret for the webhooks service: then it gets new ones.
+    /// Decodes secrets. Homes of older releases lack the webhooks service's password and secret; new ones are
+    /// generated.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         cluster = try container.decode(String.self, forKey: .cluster)
@@ -37,7 +39,7 @@ struct Secrets: Codable, Equatable, Sendable {
         webhooksSecret = try container.decodeIfPresent(String.self, forKey: .webhooksSecret) ?? RandomToken.make()
     }
 
-    /// The secrets of a home; made and written if there are none.
+    /// Returns the secrets of a home. If there are none, they are generated and written.
     static func ensure(in home: StrataHome) throws -> Secrets {
         if let bytes = FileManager.default.contents(atPath: home.secrets) {
             do {
@@ -47,7 +49,7 @@ struct Secrets: Codable, Equatable, Sendable {
                 if !isComplete { try secrets.write(in: home) }
                 return secrets
             } catch is DecodingError {
-                // Never replaced: the database knows the passwords that were in it.
+                // The file is never replaced, because the database requires the passwords that it contained.
                 throw CommandFailure(
                     .configuration, "The file \(home.secrets) cannot be understood. Restore it, or move \(home.path) away and start afresh.")
             }

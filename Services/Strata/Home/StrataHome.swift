@@ -3,14 +3,12 @@
 import Foundation
 import Glibc
 
-/// The directory in which everything of one system on this machine lies: `.strata`, or what `STRATA_HOME` names.
+/// The directory with all files of one system on this machine: `.strata`, or the directory named by `STRATA_HOME`.
 struct StrataHome: Sendable, Equatable {
     let path: String
 
-    /// The home a command works on.
-    /// - Parameters:
-    ///   - environment: of the process; `STRATA_HOME` may be relative to the current directory.
-    ///   - current: the current directory.
+    /// Creates a reference to the home of a command.
+    /// - Parameter environment: The environment of the process. `STRATA_HOME` may be relative to the current directory.
     init(environment: [String: String] = ProcessInfo.processInfo.environment, current: String = FileManager.default.currentDirectoryPath) {
         let given = environment["STRATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? ".strata"
         let absolute = given.hasPrefix("/") ? given : "\(current)/\(given)"
@@ -27,25 +25,26 @@ struct StrataHome: Sendable, Equatable {
     var secrets: String { path + "/secrets.json" }
     var state: String { path + "/state.json" }
 
-    /// Makes the directories. Every user may enter the home itself, since PostgreSQL may run as another user; what is secret in it cannot be read.
+    /// Creates the directories. Every user may enter the home, because PostgreSQL may run as another user. Its
+    /// confidential files are not readable for others.
     func make() throws {
         try Self.makeDirectory(path, mode: 0o711)
         for directory in [logs, content, keys, tls, redis] { try Self.makeDirectory(directory, mode: 0o700) }
     }
 
-    /// Makes what is needed to keep keys, and nothing else: for commands that work on a database elsewhere.
+    /// Creates only the directories for keys, for commands that use a database elsewhere.
     func makeKeys() throws {
         try Self.makeDirectory(path, mode: 0o711)
         try Self.makeDirectory(keys, mode: 0o700)
     }
 
-    /// Directories that ``make()`` will make.
+    /// The directories that ``make()`` will create.
     struct New: Equatable, Sendable {
-        /// Those above the home, the home itself last.
+        /// The paths of the directories, parents first and the home last.
         let paths: [String]
     }
 
-    /// Nil if the home is there already.
+    /// The directories to be created; nil if the home exists.
     var newDirectories: New? {
         var paths: [String] = []
         var path = path
@@ -56,7 +55,7 @@ struct StrataHome: Sendable, Equatable {
         return paths.isEmpty ? nil : New(paths: paths)
     }
 
-    /// Removes a home that a start has made and not used. Directories above it go only if they are empty.
+    /// Removes a home that a start has created without using it. Parent directories are removed only if they are empty.
     func remove(_ new: New) {
         guard new.paths.last == path else { return }
         if let elsewhere = try? FileManager.default.destinationOfSymbolicLink(atPath: postgres) {
@@ -66,7 +65,7 @@ struct StrataHome: Sendable, Equatable {
         for directory in new.paths.dropLast().reversed() { rmdir(directory) }
     }
 
-    /// Removes a home that was made for keys, if there are none in it.
+    /// Removes a home that was created for keys, if it contains none.
     func removeIfEmpty(_ new: New) {
         rmdir(keys)
         for directory in new.paths.reversed() { rmdir(directory) }
@@ -85,7 +84,7 @@ struct StrataHome: Sendable, Equatable {
 }
 
 extension String {
-    /// Without a suffix, unless nothing would be left.
+    /// Returns the string without a suffix, unless the result would be empty.
     fileprivate func trimmingSuffix(_ suffix: String) -> String {
         hasSuffix(suffix) && count > suffix.count ? String(dropLast(suffix.count)) : self
     }

@@ -4,13 +4,14 @@ import Logging
 import Postgres
 import Schema
 
-/// Brings a database up to date: the schema, which makes the roles of the services, then these roles' passwords.
+/// A migration of a database: the schema, which creates the services' roles, and then the roles' passwords.
 enum DatabaseMigration {
-    /// What the services sign in to the database with.
+    /// The passwords of the services' database roles.
     struct Passwords: Equatable, Sendable {
         let conversations: String
         let metadata: String
-        /// Nil: the role keeps what it has. Systems of releases before the webhooks service do not set it.
+        /// The password of the webhooks service. nil: it is not changed. Systems of releases before the webhooks
+        /// service do not set it.
         let webhooks: String?
 
         init(conversations: String, metadata: String, webhooks: String? = nil) {
@@ -19,8 +20,9 @@ enum DatabaseMigration {
             self.webhooks = webhooks
         }
 
-        /// What `STRATA_CONVERSATIONS_PASSWORD`, `STRATA_METADATA_PASSWORD` and `STRATA_WEBHOOKS_PASSWORD` say; nil if none is set.
-        /// - Throws: ``CommandFailure`` if only one of the first two is, or one is empty.
+        /// Reads `STRATA_CONVERSATIONS_PASSWORD`, `STRATA_METADATA_PASSWORD` and `STRATA_WEBHOOKS_PASSWORD`; nil if
+        /// none is set.
+        /// - Throws: ``CommandFailure`` if only one of the first two is set, or if one is empty.
         init?(_ settings: OperatorSettings) throws {
             let webhooks = try settings.value("STRATA_WEBHOOKS_PASSWORD")
             switch (try settings.value("STRATA_CONVERSATIONS_PASSWORD"), try settings.value("STRATA_METADATA_PASSWORD")) {
@@ -34,13 +36,14 @@ enum DatabaseMigration {
         }
     }
 
+    /// Migrates a database.
     /// - Parameters:
-    ///   - url: the database, as its owner.
-    ///   - passwords: what the services' roles are to have; nil leaves them as they are.
-    /// - Returns: what was done.
+    ///   - url: The URL of the database, as its owner.
+    ///   - passwords: The passwords of the services' roles. nil: they are not changed.
+    /// - Returns: A report of the applied changes.
     static func run(url: String, passwords: Passwords?) async throws -> MigrationReport {
         let migrator = Migrator(configuration: try PostgresConfiguration(url: url))
-        // The command tells the operator itself what was done.
+        // The command itself prints the report.
         let quiet = Logger(label: "strata.migrate") { _ in SwiftLogNoOpLogHandler() }
         let report = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
         if let passwords {
@@ -53,10 +56,9 @@ enum DatabaseMigration {
 }
 
 extension MigrationReport {
-    /// Whether nothing was to be done.
+    /// True if no change was necessary.
     var isEmpty: Bool { steps.isEmpty && !replacedFunctions }
 
-    /// What was done, in words.
     var summary: String {
         let applied = steps.isEmpty ? [] : ["\(steps.count) step\(steps.count == 1 ? "" : "s")"]
         return (applied + (replacedFunctions ? ["the functions"] : [])).joined(separator: " and ")

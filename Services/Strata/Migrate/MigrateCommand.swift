@@ -3,7 +3,6 @@
 import ArgumentParser
 import Foundation
 
-/// `strata migrate`.
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",

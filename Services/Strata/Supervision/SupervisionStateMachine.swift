@@ -2,29 +2,27 @@
 
 import NetKit
 
-/// Decides when a child is started, how long to wait after it died, and when there is nothing left to do. Pure: time enters as a parameter.
+/// A state machine that decides when to start a child, how long to wait after its death, and when to finish. It is
+/// pure; time is a parameter.
 ///
-/// A child that dies is started again almost at once; one that keeps dying waits twice as long each time. Having lived for a while it is
-/// forgiven everything.
+/// A child that dies is restarted almost at once. The pause doubles with each further death. After the child has lived
+/// for ``BackOff/forgivenAfter``, the pause is reset.
 struct SupervisionStateMachine: Sendable {
-    /// How long to wait before a child is started again.
+    /// The pauses between restarts.
     struct BackOff: Sendable, Equatable {
         var first = Duration.milliseconds(100)
         var longest = Duration.seconds(10)
-        /// A child that lives this long starts again with the first pause.
+        /// The lifetime after which the pause is reset to the first one.
         var forgivenAfter = Duration.seconds(15)
     }
 
-    /// What the owner has to do.
     enum Action: Equatable {
-        /// Make the process.
         case start
-        /// Call ``pauseElapsed()`` after this long.
+        /// Call ``pauseElapsed()`` after this pause.
         case pause(Duration)
-        /// Ask the process to end.
         case stopChild
         case finish
-        /// Wait for what comes.
+        /// Wait for the next event.
         case nothing
     }
 
@@ -40,7 +38,6 @@ struct SupervisionStateMachine: Sendable {
     private let backOff: BackOff
     private var state = State.idle
     private var pauses: Backoff
-    /// How many times the child has been started again.
     private(set) var restarts = 0
 
     init(backOff: BackOff = BackOff()) {
@@ -58,7 +55,6 @@ struct SupervisionStateMachine: Sendable {
         }
     }
 
-    /// The process has been made.
     mutating func started(at now: ContinuousClock.Instant) -> Action {
         switch state {
         case .starting:
@@ -69,7 +65,6 @@ struct SupervisionStateMachine: Sendable {
         }
     }
 
-    /// The process could not be made.
     mutating func startFailed() -> Action {
         switch state {
         case .starting: return pause()
@@ -103,7 +98,6 @@ struct SupervisionStateMachine: Sendable {
         }
     }
 
-    /// The owner wants the child to be gone.
     mutating func stopRequested() -> Action {
         switch state {
         case .idle, .pausing:
@@ -122,7 +116,7 @@ struct SupervisionStateMachine: Sendable {
 
     private mutating func pause() -> Action {
         state = .pausing
-        // Without chance: there is one child, and nothing to spread.
+        // No jitter, because there is only one child.
         return .pause(pauses.next(random: 1))
     }
 }

@@ -4,19 +4,18 @@ import Foundation
 import Glibc
 import LocalServers
 
-/// Keeps one child process running until it is told to stop.
+/// A supervisor that keeps one child process running until it is stopped.
 actor Supervisor {
-    /// What happened to the child.
     enum Event: Sendable {
-        /// It runs, for the first time or again.
+        /// The child runs, for the first time or after a restart.
         case started(pid: Int32, restarts: Int)
-        /// It ended on its own, and will be started again after a pause.
+        /// The child ended without a request, and will be restarted after a pause.
         case died(ChildProcess.Exit, pause: Duration)
-        /// It could not be started, and that will be tried again.
+        /// The child could not be started; the start will be retried after a pause.
         case startFailed(String, pause: Duration)
     }
 
-    /// `gateway-1`.
+    /// The child's name, `gateway-1` for example.
     nonisolated let name: String
     private let start: @Sendable () async throws -> ChildProcess
     private let report: @Sendable (Event) -> Void
@@ -27,12 +26,10 @@ actor Supervisor {
     private var running: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - name: for people.
-    ///   - backOff: how long to wait between starts.
-    ///   - stopSignal: what asks the child to end.
-    ///   - patience: how long it may take to end when it is asked to.
-    ///   - start: makes the process.
-    ///   - report: hears what happens.
+    ///   - backOff: The pauses between restarts.
+    ///   - stopSignal: The signal that asks the child to end.
+    ///   - patience: The time until the child is killed after the signal.
+    ///   - report: Called with each event.
     init(
         name: String, backOff: SupervisionStateMachine.BackOff = .init(), stopSignal: Int32 = SIGTERM, patience: Duration = .seconds(20),
         start: @escaping @Sendable () async throws -> ChildProcess, report: @escaping @Sendable (Event) -> Void
@@ -45,13 +42,13 @@ actor Supervisor {
         self.machine = SupervisionStateMachine(backOff: backOff)
     }
 
-    /// Begins. ``stop()`` ends what this begins.
+    /// Starts the supervision, which ``stop()`` ends.
     func begin() {
         guard running == nil else { return }
         running = Task { await self.perform(machine.begin()) }
     }
 
-    /// Asks the child to end, kills it if it takes too long, and returns when it is gone and will not come back.
+    /// Asks the child to end, kills it after `patience`, and returns when it has ended for good.
     func stop() async {
         let action = machine.stopRequested()
         running?.cancel()
@@ -64,7 +61,6 @@ actor Supervisor {
         child.flatMap { $0.isRunning ? $0.pid : nil }
     }
 
-    /// How often the child has been started again.
     var restarts: Int {
         machine.restarts
     }
@@ -75,7 +71,7 @@ actor Supervisor {
             switch action {
             case .start: action = await startChild()
             case .pause(let duration):
-                // A cancelled pause ends at once; the machine knows that it was told to stop.
+                // A cancelled pause ends at once; the state machine knows about the stop request.
                 try? await Task.sleep(for: duration)
                 action = machine.pauseElapsed()
             case .stopChild:
@@ -101,7 +97,8 @@ actor Supervisor {
         }
     }
 
-    /// Waits for the end of the child in a task that is not cancelled with ours: a child is waited for to the last.
+    /// Waits for the child's end in an unstructured task. The wait must not be cancelled with this task, because the
+    /// child must be reaped.
     private func awaitEnd() async -> SupervisionStateMachine.Action {
         guard let child else { return .finish }
         let exit = await Task { await child.waitForExit() }.value

@@ -4,21 +4,21 @@ import Foundation
 import LocalServers
 import Postgres
 
-/// Why a command could not do what it was told: a sentence for the person at the terminal, and the status the process ends with.
+/// The failure of a command: a sentence for the person at the terminal, and the exit status of the process.
 public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The statuses of `sysexits.h` that scripts can tell apart.
+    /// The exit statuses that scripts can distinguish, from `sysexits.h`.
     public enum Status: Int32, Sendable {
-        /// What was given (an id, a file, a value) is not right.
+        /// An argument, such as an id, a file or a value, is wrong.
         case usage = 64
-        /// A file that was named is not there or cannot be read.
+        /// A named file does not exist or is unreadable.
         case noInput = 66
-        /// Something needed is not there: a program, a server, a port.
+        /// A required program, server or port is unavailable.
         case unavailable = 69
-        /// A defect of ours or of the machine.
+        /// An internal error of the program or the machine.
         case software = 70
         /// A file cannot be written.
         case cannotCreate = 73
-        /// Another process is at it; the same command may work later.
+        /// Another process holds the resource; a retry may succeed.
         case temporary = 75
         /// A setting is wrong.
         case configuration = 78
@@ -26,16 +26,16 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
 
     /// A whole sentence, without the name of the command.
     public let message: String
-    /// The process's status.
+    /// The exit status of the process.
     public let status: Status
 
-    /// Makes a failure.
+    /// Creates a failure.
     public init(_ status: Status, _ message: String) {
         self.status = status
         self.message = message
     }
 
-    /// The failure an error of ours amounts to; nil for what the argument parser has to show.
+    /// Converts a known error. nil: the argument parser has to show the error.
     init?(of error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -45,13 +45,14 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
         }
     }
 
-    /// The refusal of a database that an unreleased version made.
-    /// - Parameter begin: the words for beginning anew.
+    /// Returns the message for a database that an unreleased version created.
+    /// - Parameter begin: The words that tell the operator how to start with a new database.
     static func otherSchema(begin: String) -> String {
         "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then \(begin)."
     }
 
-    /// The server's own words are shown here, unlike in logs: this is the operator's terminal, and the statements are ours.
+    /// Returns a sentence for a database error. Unlike a log message it contains the server's text, because this is the
+    /// operator's terminal and the statements are the command's own.
     private static func sentence(for error: PostgresError) -> String {
         let detail = error.serverDetail.map { ": \($0.onOneLine)" } ?? error.reason.map { " (\($0))." } ?? "."
         switch error.code {
@@ -74,7 +75,7 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
 }
 
 extension String {
-    /// The words with one space between them, for what others say in several lines.
+    /// The words of a text of several lines, separated by one space.
     var onOneLine: String {
         split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }

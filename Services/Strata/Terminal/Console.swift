@@ -3,12 +3,12 @@
 import Foundation
 import Synchronization
 
-/// Where the command's words go: results and progress to standard output, complaints to standard error.
+/// The output of a command: results and progress on standard output, notes and errors on standard error.
 ///
-/// Lines are written whole, from whichever task, and at once also into a pipe.
+/// Lines from concurrent tasks are written whole, and without buffering, even into a pipe.
 final class Console: Sendable {
     static let standard = Console(
-        // A terminal that has gone away is no reason to stop working.
+        // A closed terminal must not stop the command.
         out: { try? FileHandle.standardOutput.write(contentsOf: Data($0.utf8)) },
         error: { try? FileHandle.standardError.write(contentsOf: Data($0.utf8)) })
 
@@ -16,38 +16,35 @@ final class Console: Sendable {
     private let error: @Sendable (String) -> Void
     private let oneAtATime = Mutex(())
 
-    /// A console that writes with closures; they get whole lines with their line feed.
+    /// Creates a console from closures that receive whole lines with their line feed.
     init(out: @escaping @Sendable (String) -> Void, error: @escaping @Sendable (String) -> Void) {
         self.out = out
         self.error = error
     }
 
-    /// Writes a line, or several.
     func say(_ text: String) {
         oneAtATime.withLock { _ in out(text + "\n") }
     }
 
-    /// Says that a step is done.
     func done(_ text: String) {
         say("  ✓ \(text)")
     }
 
-    /// Says that something happened that the operator should see, while everything goes on.
+    /// Warns the operator of an event that does not stop the command.
     func warn(_ text: String) {
         say("  ! \(text)")
     }
 
-    /// Says on standard error what is no result of the command.
+    /// Writes a text that is no result of the command to standard error.
     func note(_ text: String) {
         oneAtATime.withLock { _ in error("strata: \(text)\n") }
     }
 
-    /// Says on standard error why the command ends without having done its work.
+    /// Writes the reason of the command's failure to standard error.
     func fail(_ text: String) {
         note(text)
     }
 
-    /// Writes a value as JSON, keys sorted.
     func say(json value: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -56,7 +53,7 @@ final class Console: Sendable {
 }
 
 extension Duration {
-    /// Seconds with one decimal, for people: `1.3 s`.
+    /// The duration in seconds with one decimal, `1.3 s` for example.
     var brief: String {
         let tenths = (components.seconds * 10) + components.attoseconds / 100_000_000_000_000_000
         return "\(tenths / 10).\(tenths % 10) s"

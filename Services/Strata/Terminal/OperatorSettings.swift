@@ -2,7 +2,8 @@
 
 import Foundation
 
-/// What the operator has set in the environment of a command: `KEY`, or what is in the file that `KEY_FILE` names, as the services read it, too.
+/// The operator's settings in the environment of a command. As in the services, a setting is the value of `KEY`, or the
+/// content of the file named by `KEY_FILE`.
 package struct OperatorSettings: Sendable {
     private let environment: [String: String]
 
@@ -10,8 +11,8 @@ package struct OperatorSettings: Sendable {
         self.environment = environment
     }
 
-    /// Nil if it is not given, or empty.
-    /// - Throws: ``CommandFailure`` if the file cannot be read.
+    /// Returns the value of a setting; nil if it is missing or empty.
+    /// - Throws: ``CommandFailure`` if the file is unreadable.
     package func value(_ key: String) throws -> String? {
         if let value = environment[key], !value.isEmpty { return value }
         guard let path = environment[key + "_FILE"], !path.isEmpty else { return nil }

@@ -3,24 +3,24 @@
 public import Foundation
 import JWTKit
 
-/// A token by which an app's server vouches for a user: a JWS signed with RS256, header `cty` `layer-eit;v=1`.
+/// A token with which an app's server vouches for a user: a JWS signed with RS256, header `cty` `layer-eit;v=1`.
 public struct IdentityToken: Sendable, Equatable {
-    /// The provider the app belongs to.
+    /// The provider of the app.
     public var provider: UUID
-    /// The app's key it is signed with.
+    /// The app's key that signs the token.
     public var key: UUID
-    /// Who signs in.
+    /// The user who signs in.
     public var user: String
-    /// From `POST /nonces`, or from a 401.
+    /// The nonce, from `POST /nonces` or from a 401 response.
     public var nonce: String
-    /// Shown to others, if given.
+    /// The name that other users see, if given.
     public var displayName: String?
-    /// When it is made.
+    /// The time of issue.
     public var issuedAt: Date
-    /// How long it may be used.
+    /// The validity period; default 600 s.
     public var lifetime: Duration
 
-    /// Makes the token's content.
+    /// Creates the content of a token.
     public init(
         provider: UUID, key: UUID, user: String, nonce: String, displayName: String? = nil, issuedAt: Date = Date(),
         lifetime: Duration = .seconds(600)
@@ -34,9 +34,9 @@ public struct IdentityToken: Sendable, Equatable {
         self.lifetime = lifetime
     }
 
-    /// The compact form, signed.
-    /// - Parameter privateKey: the RSA private key, PEM.
-    /// - Throws: ``CommandFailure`` if that is not one.
+    /// Returns the signed token in compact form.
+    /// - Parameter privateKey: The RSA private key, PEM.
+    /// - Throws: ``CommandFailure`` if the key is invalid.
     public func signed(with privateKey: String) async throws -> String {
         guard let rsa = try? Insecure.RSA.PrivateKey(pem: privateKey) else {
             throw CommandFailure(.usage, "The private key is not an RSA key of at least 2048 bits in PEM form.")
@@ -53,7 +53,7 @@ public struct IdentityToken: Sendable, Equatable {
         return try await keys.sign(claims, kid: id, header: header)
     }
 
-    /// Times are whole seconds, which is why they are not the date claims of JWTKit.
+    /// The claims. Times are whole seconds, so JWTKit's date claims are not used.
     private struct Claims: JWTPayload {
         var iss: String
         var prn: String

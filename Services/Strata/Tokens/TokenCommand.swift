@@ -4,7 +4,6 @@ import ArgumentParser
 import Foundation
 import StrataModel
 
-/// `strata token`.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
@@ -36,7 +35,7 @@ struct TokenCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// Unicode scalars, as the service counts them.
+    /// The maximum length of a display name in Unicode scalars, which the service counts as well.
     static let displayNameLimit = 128
 
     func validate() throws {

@@ -5,13 +5,11 @@ import Foundation
 import Glibc
 import StrataModel
 
-/// `strata user`.
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "user", abstract: "Looks after single users of an app.", subcommands: [UserEraseCommand.self])
 }
 
-/// `strata user erase`.
 struct UserEraseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "erase",

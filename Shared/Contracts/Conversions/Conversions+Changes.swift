@@ -4,7 +4,7 @@ public import StrataModel
 import SwiftProtobuf
 
 extension ProtoOrigin {
-    /// Both numbers; a change that no socket asked for has no origin, rather than an empty one.
+    /// Creates an origin. For a change without an origin, leave the field unset.
     public init(_ origin: Change.Origin) {
         self.init()
         connection = origin.connection
@@ -13,19 +13,20 @@ extension ProtoOrigin {
 }
 
 extension Change.Origin {
-    /// To be called only if the field is set: absent, it would read as request 0 of connection 0.
+    /// Creates an origin. Call it only if the field is set; an unset field would yield request 0 of connection 0.
     public init(_ proto: ProtoOrigin) { self.init(connection: proto.connection, request: proto.request) }
 }
 
 extension MetadataEffect {
-    /// Without a value it is a deletion; the path is not checked, since only the database makes effects.
+    /// Creates an effect. Without a value, it is a deletion. The path is not validated, because only the database
+    /// creates effects.
     public init(_ proto: ProtoMetadataEffect) {
         self.init(path: MetadataPath(trusted: proto.path), value: proto.hasValue ? proto.value : nil)
     }
 }
 
 extension ProtoMetadataEffect {
-    /// A deletion has no value; an empty text is one.
+    /// Creates an effect. A deletion has no value; an empty text is a value.
     public init(_ effect: MetadataEffect) {
         self.init()
         path = effect.path.dotted
@@ -34,7 +35,8 @@ extension ProtoMetadataEffect {
 }
 
 extension Change {
-    /// - Throws: ``ContractViolation`` naming the field; also for a kind of change this version does not know.
+    /// Creates a change.
+    /// - Throws: ``ContractViolation`` naming the field, also for an unknown kind of change.
     public init(_ proto: ProtoChange) throws(ContractViolation) {
         var numbers: [UserID: UserNumbers] = [:]
         for (user, value) in proto.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
@@ -97,7 +99,8 @@ extension Change.Content {
 }
 
 extension ProtoChange {
-    /// The one form in which a change travels, in answers and on the conversation's channel; bodies that are nil are left out.
+    /// Creates the only format in which a change is sent, in responses and on the conversation's channel. Nil bodies
+    /// are omitted.
     public init(_ change: Change) {
         self.init()
         appID = Data(change.appID)
@@ -220,9 +223,9 @@ extension ProtoChange.PartEdit {
 }
 
 extension UserChange {
-    /// An entry of a user's own log, out of an answer or a notice.
+    /// Creates an entry of a user's own log from a response or a notice.
     ///
-    /// A kind of entry that this version does not know is obsolete: it has a position, and nothing that could be told.
+    /// An entry of an unknown kind becomes obsolete: it has a position, but no effect.
     /// - Throws: ``ContractViolation`` naming the field.
     public init(_ proto: ProtoUserChange) throws(ContractViolation) {
         let content: Content
@@ -261,7 +264,7 @@ extension UserChange {
 }
 
 extension ProtoUserChange {
-    /// The one form in which an entry travels, in answers and in notices; a view that is nil is left out.
+    /// Creates the only format in which an entry is sent, in responses and in notices. A nil view is omitted.
     public init(_ change: UserChange) {
         self.init()
         appID = Data(change.appID)

@@ -3,9 +3,10 @@ public import StrataModel
 import SwiftProtobuf
 
 extension Failure {
-    /// The refusal as the service decided it.
+    /// Creates the failure that a service returned.
     ///
-    /// A code this version does not know becomes `internal_server_error`; an object that cannot be read is left out, and the refusal stands.
+    /// An unknown code becomes `internal_server_error`. An object that cannot be decoded is omitted; the failure
+    /// remains valid.
     public init(_ proto: ProtoFailure) {
         let detail: Detail
         switch proto.detail {
@@ -21,7 +22,7 @@ extension Failure {
 }
 
 extension ProtoFailure {
-    /// The payload of an application error of the RPC: code, message, and the detail if there is one.
+    /// Creates the payload of an RPC application error: code, message and an optional detail.
     public init(_ failure: Failure) {
         self.init()
         code = Int32(failure.code.rawValue)

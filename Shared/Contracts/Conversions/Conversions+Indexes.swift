@@ -2,7 +2,7 @@
 public import StrataModel
 
 extension ProtoMetadataIndex {
-    /// The index as it travels.
+    /// Creates the message for an index.
     public init(_ index: MetadataIndex) {
         self.init()
         path = index.path.dotted
@@ -13,7 +13,7 @@ extension ProtoMetadataIndex {
 }
 
 extension MetadataIndex {
-    /// The path was checked when the app named it.
+    /// Creates an index. The path was validated when the app created it.
     public init(_ proto: ProtoMetadataIndex) {
         self.init(
             path: MetadataPath(trusted: proto.path), createdAt: Timestamp(microseconds: proto.createdAt),
@@ -22,7 +22,7 @@ extension MetadataIndex {
 }
 
 extension ProtoFindConversationsRequest {
-    /// What is asked of the metadata; nil if the request asks nothing that this version knows.
+    /// The condition on the metadata; nil if the request contains no known condition.
     public var modelCondition: MetadataCondition? {
         get {
             let test: MetadataCondition.Test? =

@@ -3,7 +3,8 @@ public import FoundationEssentials
 public import StrataModel
 
 extension ProtoPageEnd {
-    /// - Parameter lastID: of the page's last object; nil: nothing comes after the page.
+    /// Creates the end of a page.
+    /// - Parameter lastID: the id of the page's last object; nil if the page is the last one.
     public init(lastID: Data?) {
         self.init()
         if let lastID { self.lastID = lastID }
@@ -11,9 +12,9 @@ extension ProtoPageEnd {
 }
 
 extension LoadedConversation {
-    /// The view's last message is the first of the messages, and travels once.
+    /// Creates a loaded conversation. The view's last message is the first message; it is sent only once.
     ///
-    /// - Throws: ``ContractViolation`` unless all ids in it have 16 bytes.
+    /// - Throws: ``ContractViolation`` unless all ids have 16 bytes.
     public init(_ proto: ProtoLoadConversationsResponse.Item) throws(ContractViolation) {
         let view = try ConversationView(proto.view)
         var messages = view.lastMessage.map { [$0] } ?? []

@@ -3,9 +3,9 @@ import FoundationEssentials
 public import StrataModel
 public import SwiftProtobuf
 
-/// A request for a change, which its client may have given a name.
+/// A request for a change, with an optional idempotency key.
 public protocol ChangeRequest: SwiftProtobuf.Message {
-    /// The name; unset: it has none.
+    /// The idempotency key; unset: none.
     var mutation: ProtoMutation { get set }
 }
 
@@ -36,7 +36,7 @@ extension ProtoBadgeRequest: ChangeRequest {}
 extension ProtoEraseUserRequest: ChangeRequest {}
 
 extension Mutation {
-    /// The name of a change.
+    /// Creates an idempotency key.
     /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
     public init(_ proto: ProtoMutation) throws(ContractViolation) {
         guard let id = UUID(contract: proto.id) else { throw ContractViolation("Mutation.id") }
@@ -45,7 +45,7 @@ extension Mutation {
 }
 
 extension ProtoMutation {
-    /// The same name.
+    /// Creates the message for an idempotency key.
     public init(_ mutation: Mutation) {
         self.init()
         id = Data(uuid: mutation.id)
@@ -54,7 +54,7 @@ extension ProtoMutation {
 }
 
 extension LogPosition {
-    /// Where a change is told; a service of an earlier version does not say it.
+    /// Creates the positions of a change in the logs. A service of an earlier version does not set them.
     public init(_ proto: ProtoChangePlace) {
         self.init(
             position: proto.hasPosition ? Position(proto.position) : nil,
@@ -63,7 +63,7 @@ extension LogPosition {
 }
 
 extension ProtoChangePlace {
-    /// The same place.
+    /// Creates the message for the positions of a change.
     public init(_ place: LogPosition) {
         self.init()
         if let value = place.position { position = value.rawValue }

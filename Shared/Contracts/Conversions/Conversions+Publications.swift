@@ -4,17 +4,21 @@ public import NIOCore
 public import StrataModel
 import SwiftProtobuf
 
-/// What a conversation's channel carries.
+/// A message on a conversation's channel.
 public enum ConversationPublication: Sendable {
     case change(Change)
-    /// - Parameter goodFor: If nothing more is heard of this typist for so long, they have finished; nil: an older service does not say.
+    /// A typing signal.
+    /// - Parameter goodFor: the time after which the user has finished typing unless another signal arrives; nil:
+    ///   unknown, from an older service.
     case typing(TypingSignal, goodFor: Duration?)
 
-    /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf, for bytes that are no publication.
+    /// Decodes a publication.
+    /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf.
     public init(decoding buffer: ByteBuffer) throws { self = try Self.decode(buffer).publication }
 
-    /// Decodes a publication, and the epoch that its publisher knew when it was made; empty if that did not say.
-    /// - Throws: as ``init(decoding:)``.
+    /// Decodes a publication and the database's epoch when it was created. The epoch is empty if the publisher did not
+    /// set it.
+    /// - Throws: the errors of ``init(decoding:)``.
     public static func decode(_ buffer: ByteBuffer) throws -> (publication: ConversationPublication, epoch: String) {
         let proto = try ProtoConversationPublication(protobuf: buffer)
         return (try Self(proto), proto.epoch)
@@ -34,9 +38,9 @@ public enum ConversationPublication: Sendable {
         }
     }
 
-    /// The bytes to publish.
+    /// Returns the bytes to publish.
     ///
-    /// - Parameter epoch: of the database in which it happened, as far as this process knows; empty if it does not.
+    /// - Parameter epoch: the database's epoch as known to this process; empty if unknown.
     public func encoded(epoch: String = "") throws -> ByteBuffer {
         var proto = ProtoConversationPublication()
         proto.epoch = epoch
@@ -59,11 +63,13 @@ public enum ConversationPublication: Sendable {
 }
 
 extension UserNotice {
-    /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf, for bytes that are no notice.
+    /// Decodes a notice.
+    /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf.
     public init(decoding buffer: ByteBuffer) throws { self = try Self.decode(buffer).notice }
 
-    /// Decodes a notice, and the epoch that its publisher knew when it was made; empty if that did not say.
-    /// - Throws: as ``init(decoding:)``.
+    /// Decodes a notice and the database's epoch when it was created. The epoch is empty if the publisher did not set
+    /// it.
+    /// - Throws: the errors of ``init(decoding:)``.
     public static func decode(_ buffer: ByteBuffer) throws -> (notice: UserNotice, epoch: String) {
         let proto = try ProtoUserPublication(protobuf: buffer)
         return (try Self(proto), proto.epoch)
@@ -81,9 +87,9 @@ extension UserNotice {
         self.init(appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID), content: content)
     }
 
-    /// The bytes to publish.
+    /// Returns the bytes to publish.
     ///
-    /// - Parameter epoch: as for ``ConversationPublication/encoded(epoch:)``.
+    /// - Parameter epoch: see ``ConversationPublication/encoded(epoch:)``.
     public func encoded(epoch: String = "") throws -> ByteBuffer {
         try ByteBuffer(
             protobuf: ProtoUserPublication.with {
@@ -108,35 +114,36 @@ extension UserNotice {
     }
 }
 
-/// A change of a user's presence, as published on that user's presence channel. Holds the real status.
+/// A change of a user's presence on that user's presence channel, with the real status.
 public struct PresencePublication: Hashable, Sendable {
     /// The app in which ``user`` is a user.
     public var appID: AppID
-    /// The user whose presence it is. The channel's name has the user and the app in it.
+    /// The user. The channel's name contains the user and the app.
     public var user: UserID
-    /// As it is, `invisible` included: others are shown ``StrataModel/Presence/forOthers``.
+    /// The real presence, including `invisible`. Other users are shown ``StrataModel/Presence/forOthers``.
     public var presence: Presence
-    /// Takes the real status.
+    /// Creates a publication with the real status.
     public init(appID: AppID, user: UserID, presence: Presence) {
         self.appID = appID
         self.user = user
         self.presence = presence
     }
 
+    /// Decodes a publication.
     /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf.
     public init(decoding buffer: ByteBuffer) throws {
         try self.init(ProtoPresenceChange(protobuf: buffer))
     }
-    /// One of the presences in an answer, which have the form of a publication.
+    /// Creates a publication from a presence in a response, which has the same format.
     ///
-    /// - Throws: ``ContractViolation`` for a status this version does not know, or an app's id that is not 16 bytes.
+    /// - Throws: ``ContractViolation`` for an unknown status, or for an app id without 16 bytes.
     public init(_ proto: ProtoPresenceChange) throws(ContractViolation) {
         guard let status = Presence.Status(rawValue: proto.status) else { throw ContractViolation("PresenceChange.status") }
         self.init(
             appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID),
             presence: Presence(status: status, lastSeenAt: proto.hasLastSeenAt ? Timestamp(microseconds: proto.lastSeenAt) : nil))
     }
-    /// As it travels.
+    /// The message for this publication.
     public var proto: ProtoPresenceChange {
         .with {
             $0.appID = Data(appID)
@@ -145,25 +152,28 @@ public struct PresencePublication: Hashable, Sendable {
             if let time = presence.lastSeenAt { $0.lastSeenAt = time.microseconds }
         }
     }
-    /// The bytes to publish.
+    /// Returns the bytes to publish.
     public func encoded() throws -> ByteBuffer { try ByteBuffer(protobuf: proto) }
 }
 
-/// The names of the pub/sub channels and of nothing else (docs/architecture.md §6).
+/// The names of the pub/sub channels (docs/architecture.md §6).
 public enum Channels {
-    /// A conversation's durable changes and its typing: `c:{shard}:<uuid>`, the shard being the Redis hash tag.
+    /// Returns the channel of a conversation's durable changes and typing signals: `c:{shard}:<uuid>`. The shard is the
+    /// Redis hash tag.
     public static func conversation(_ id: ConversationID) -> String { "c:{\(id.shard)}:\(id)" }
-    /// A user's own log and notices: `u:<app>:<user>`. The user id is percent-encoded, because a `String` equals all of its normalized forms: two users
-    /// would share one subscription.
+    /// Returns the channel of a user's own log and notices: `u:<app>:<user>`. The user id is percent-encoded, because a
+    /// `String` equals all its normalized forms: two users would share one subscription.
     public static func user(app: AppID, user: UserID) -> String { "u:\(app):\(user.percentEncoded)" }
-    /// A user's presence, for those who subscribed: `p:{shard}:<app>:<user>`. The user id is percent-encoded, as in ``user(app:user:)``.
+    /// Returns the channel of a user's presence, for its subscribers: `p:{shard}:<app>:<user>`. The user id is
+    /// percent-encoded, as in ``user(app:user:)``.
     public static func presence(app: AppID, user: UserID) -> String {
         "p:{\(presenceShard(app: app, user: user))}:\(app):\(user.percentEncoded)"
     }
 
-    /// How many hash tags there are, for conversations and for users.
+    /// The number of hash tags, for conversations and for users.
     public static let shards = 64
-    /// The hash tag of everything ephemeral about a user, 0 to 63: the same in every process (FNV-1a over the app's and the user's bytes).
+    /// Returns the hash tag of all ephemeral keys of a user: 0 to 63, equal in every process. It is FNV-1a over the
+    /// bytes of the app's and the user's id.
     public static func presenceShard(app: AppID, user: UserID) -> Int {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         func mix(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -3,23 +3,24 @@ public import FoundationEssentials
 public import StrataModel
 import SwiftProtobuf
 
-/// Bytes from another process that do not have the shape they must have. Never caused by a client.
+/// An error in the format of bytes from another process. Clients cannot cause it.
 public struct ContractViolation: Error, Sendable {
-    /// The message and field at fault.
+    /// The invalid message and field.
     public let field: String
-    /// Names the message and the field; for an identifier, its ``StrataModel/ObjectID/path``.
+    /// Creates an error with the names of the message and the field, or with the ``StrataModel/ObjectID/path`` of an
+    /// identifier.
     public init(_ field: String) { self.field = field }
 }
 
 extension Data {
-    /// The 16 bytes of `uuid`.
+    /// Creates data with the 16 bytes of `uuid`.
     public init(uuid: UUID) { self = Swift.withUnsafeBytes(of: uuid.uuid) { Data($0) } }
-    /// The 16 bytes of an identifier.
+    /// Creates data with the 16 bytes of an identifier.
     public init(_ id: some ObjectID) { self.init(uuid: id.rawValue) }
 }
 
 extension UUID {
-    /// Nil unless there are exactly 16 bytes.
+    /// Creates a UUID. Returns nil unless there are exactly 16 bytes.
     public init?(contract bytes: Data) {
         guard bytes.count == 16 else { return nil }
         self.init(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
@@ -27,6 +28,7 @@ extension UUID {
 }
 
 extension ObjectID {
+    /// Creates an identifier.
     /// - Throws: ``ContractViolation`` unless there are exactly 16 bytes.
     public init(contract bytes: Data) throws(ContractViolation) {
         guard let uuid = UUID(contract: bytes) else { throw ContractViolation(Self.path) }
@@ -35,7 +37,7 @@ extension ObjectID {
 }
 
 extension BasicIdentity {
-    /// The user id is not checked again; an empty name stays one, and only an absent one is nil.
+    /// Creates an identity without validating the user id. An empty name is preserved; only an unset one is nil.
     public init(_ proto: ProtoBasicIdentity) {
         self.init(
             userID: UserID(trusted: proto.userID), displayName: proto.hasDisplayName ? proto.displayName : nil,
@@ -44,7 +46,7 @@ extension BasicIdentity {
 }
 
 extension ProtoBasicIdentity {
-    /// Leaves out what is nil.
+    /// Creates the message for an identity. Nil values are omitted.
     public init(_ identity: BasicIdentity) {
         self.init()
         userID = identity.userID.rawValue
@@ -54,7 +56,7 @@ extension ProtoBasicIdentity {
 }
 
 extension Identity {
-    /// Absent properties are nil, except the metadata, which is empty.
+    /// Creates an identity. Unset properties are nil, except for the metadata, which is empty.
     public init(_ proto: ProtoIdentity) {
         self.init(
             basic: BasicIdentity(proto.basic), firstName: proto.hasFirstName ? proto.firstName : nil,
@@ -65,7 +67,7 @@ extension Identity {
 }
 
 extension ProtoIdentity {
-    /// Leaves out what is nil; the kind travels as a flag.
+    /// Creates the message for an identity. Nil values are omitted, and the kind is a flag.
     public init(_ identity: Identity) {
         self.init()
         basic = ProtoBasicIdentity(identity.basic)
@@ -80,7 +82,7 @@ extension ProtoIdentity {
 }
 
 extension MessagePart {
-    /// The part as it was sent; its type and body are not checked again.
+    /// Creates a part without validating its type and body.
     ///
     /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
     public init(_ proto: ProtoMessagePart) throws(ContractViolation) {
@@ -95,7 +97,7 @@ extension MessagePart {
 }
 
 extension ProtoMessagePart {
-    /// The same bytes that are stored; body and encoding are left out where they are nil.
+    /// Creates the message for a part. Nil values are omitted.
     public init(_ part: MessagePart) {
         self.init()
         id = Data(uuid: part.id)
@@ -110,9 +112,9 @@ extension ProtoMessagePart {
 }
 
 extension StrataModel.Message {
-    /// A message with its parts; a status this version does not know counts as `sent`.
+    /// Creates a message with its parts. An unknown status becomes `sent`.
     ///
-    /// - Throws: ``ContractViolation`` unless all its ids have 16 bytes.
+    /// - Throws: ``ContractViolation`` unless all ids have 16 bytes.
     public init(_ proto: ProtoMessage) throws(ContractViolation) {
         var parts: [MessagePart] = []
         parts.reserveCapacity(proto.parts.count)
@@ -134,7 +136,7 @@ extension StrataModel.Message {
 }
 
 extension ProtoMessage {
-    /// Parts and recipients in their order, the recipients as sorted as they were.
+    /// Creates the message for a message. Parts and recipients keep their order, so that recipients stay sorted.
     public init(_ message: StrataModel.Message) {
         self.init()
         id = Data(message.id)
@@ -161,14 +163,14 @@ extension ProtoMessage {
 }
 
 extension MetadataTree {
-    /// The tree of the leaves, whose paths are not checked again.
+    /// Creates the tree of the leaves without validating their paths.
     public init(_ proto: ProtoTree) { self.init(leaves: proto.modelLeaves) }
 }
 
 extension ProtoTree {
-    /// The leaves as the model has them.
+    /// The leaves as values of the model.
     public var modelLeaves: [MetadataLeaf] { leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.path), value: $0.value) } }
-    /// In the order given; without any it is an empty tree, not an absent one.
+    /// Creates a tree with the leaves in this order. Without leaves it is an empty tree, not an unset one.
     public init(_ leaves: [MetadataLeaf]) {
         self.init()
         self.leaves = leaves.map { leaf in
@@ -178,12 +180,12 @@ extension ProtoTree {
             }
         }
     }
-    /// The leaves by path, in byte order of the keys.
+    /// Creates a tree with its leaves in byte order of the keys.
     public init(_ tree: MetadataTree) { self.init(tree.leaves) }
 }
 
 extension MetadataOperation {
-    /// Without `set` it is a deletion; paths and values are not checked here.
+    /// Creates an operation without validating paths and values. Without `set` it is a deletion.
     public init(_ proto: ProtoMetadataOperation) {
         let path = MetadataPath(trusted: proto.path)
         self = proto.hasSet ? .set(path, leaves: proto.set.modelLeaves) : .delete(path)
@@ -191,7 +193,8 @@ extension MetadataOperation {
 }
 
 extension ProtoMetadataOperation {
-    /// A deletion has no `set`; a `set` without leaves is one too, and travels as it is.
+    /// Creates the message for an operation. A deletion has no `set`. A `set` without leaves is also a deletion, and is
+    /// sent unchanged.
     public init(_ operation: MetadataOperation) {
         self.init()
         path = operation.path.dotted
@@ -200,7 +203,8 @@ extension ProtoMetadataOperation {
 }
 
 extension Conversation {
-    /// The conversation, its metadata nil (not loaded) where the field is absent, which is not the same as an empty tree.
+    /// Creates a conversation. If the metadata field is unset, the metadata is nil (not loaded), which differs from an
+    /// empty tree.
     ///
     /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
     public init(_ proto: ProtoConversation) throws(ContractViolation) {
@@ -212,7 +216,7 @@ extension Conversation {
 }
 
 extension ProtoConversation {
-    /// Leaves out metadata that is not loaded.
+    /// Creates the message for a conversation. Metadata that is not loaded is omitted.
     public init(_ conversation: Conversation) {
         self.init()
         id = Data(conversation.id)
@@ -227,14 +231,14 @@ extension ProtoConversation {
 }
 
 extension UserNumbers {
-    /// The position counts changes, as everywhere between the services.
+    /// Creates counts. The position is the number of a change, as in all calls between services.
     public init(_ proto: ProtoUserNumbers) {
         self.init(uncounted: proto.uncounted, hidden: proto.hidden, position: Position(proto.position))
     }
 }
 
 extension ProtoUserNumbers {
-    /// All three fields: for each of them 0 is a value.
+    /// Creates the message for counts. All fields are set, because 0 is a valid value.
     public init(_ numbers: UserNumbers) {
         self.init()
         uncounted = numbers.uncounted
@@ -244,9 +248,9 @@ extension ProtoUserNumbers {
 }
 
 extension ConversationView {
-    /// A view without a last message is one of a user who sees none.
+    /// Creates a view. Without a last message, the user sees none.
     ///
-    /// - Throws: ``ContractViolation`` unless all ids in it have 16 bytes.
+    /// - Throws: ``ContractViolation`` unless all ids have 16 bytes.
     public init(_ proto: ProtoConversationView) throws(ContractViolation) {
         self.init(
             conversation: try Conversation(proto.conversation), isParticipant: proto.isParticipant,
@@ -256,7 +260,7 @@ extension ConversationView {
 }
 
 extension ProtoConversationView {
-    /// Leaves out a last message that is nil, and metadata that is not loaded.
+    /// Creates the message for a view. A nil last message and metadata that is not loaded are omitted.
     public init(_ view: ConversationView) {
         self.init()
         conversation = ProtoConversation(view.conversation)
@@ -268,9 +272,9 @@ extension ProtoConversationView {
 }
 
 extension Announcement {
-    /// As its recipient sees it; a status this version does not know counts as `sent`.
+    /// Creates an announcement as its recipient sees it. An unknown status becomes `sent`.
     ///
-    /// - Throws: ``ContractViolation`` unless its ids have 16 bytes and it has a sender.
+    /// - Throws: ``ContractViolation`` unless all ids have 16 bytes and there is a sender.
     public init(_ proto: ProtoAnnouncement) throws(ContractViolation) {
         let sender: MessageSender
         switch proto.sender {
@@ -288,7 +292,7 @@ extension Announcement {
 }
 
 extension ProtoAnnouncement {
-    /// Leaves out a notification that is nil.
+    /// Creates the message for an announcement. A nil notification is omitted.
     public init(_ announcement: Announcement) {
         self.init()
         id = Data(announcement.id)

@@ -3,7 +3,8 @@ import FoundationEssentials
 public import StrataModel
 
 extension Webhook {
-    /// - Throws: ``ContractViolation`` naming the field that is not as it must be.
+    /// Creates a webhook.
+    /// - Throws: ``ContractViolation`` naming the invalid field.
     public init(_ proto: ProtoWebhook) throws(ContractViolation) {
         guard let version = WebhookVersion(rawValue: proto.version) else { throw ContractViolation("Webhook.version") }
         guard let status = Status(rawValue: proto.status) else { throw ContractViolation("Webhook.status") }
@@ -15,7 +16,7 @@ extension Webhook {
 }
 
 extension ProtoWebhook {
-    /// The same, without its secret, which no webhook of the model has.
+    /// Creates the message for a webhook, without the secret, which the model does not contain.
     public init(_ webhook: Webhook) {
         self.init()
         id = Data(webhook.id)
@@ -31,6 +32,7 @@ extension ProtoWebhook {
 }
 
 extension WebhookDelivery {
+    /// Creates a delivery.
     /// - Throws: ``ContractViolation`` unless the event's id has 16 bytes.
     public init(_ proto: ProtoWebhookDelivery) throws(ContractViolation) {
         guard let event = UUID(contract: proto.eventID) else { throw ContractViolation("WebhookDelivery.event_id") }
@@ -43,7 +45,7 @@ extension WebhookDelivery {
 }
 
 extension ProtoWebhookDelivery {
-    /// The same.
+    /// Creates the message for a delivery.
     public init(_ delivery: WebhookDelivery) {
         self.init()
         eventID = Data(uuid: delivery.event)

@@ -3,16 +3,17 @@
 import Foundation
 import Glibc
 
-/// The files of one private PostgreSQL server, and what a server that ran on them before may have left.
+/// The files of one private PostgreSQL server, and the cleanup after an earlier server on these files.
 struct PostgresCluster {
     /// The directory with `data` and `log`.
     let home: String
-    /// Who the server runs as; nil is ourselves.
+    /// The user the server runs as. nil: the user of this process.
     let user: SystemUser?
 
     private var data: String { home + "/data" }
 
-    /// Makes the database, once. It is made aside and moved into place when it is whole, so that an interrupted attempt is not taken for one.
+    /// Creates the database, unless it exists. `initdb` writes to a temporary directory, which is renamed when
+    /// complete. An interrupted attempt is therefore never taken for a database.
     func create(password: String?, isDurable: Bool) async throws {
         guard !FileManager.default.fileExists(atPath: data + "/PG_VERSION") else { return }
         let draft = home + "/data.new"
@@ -37,8 +38,12 @@ struct PostgresCluster {
         }
     }
 
-    /// Deals with a server that ran here before: one whose parent was killed a moment ago is ending and is waited for, then ended; the file a
-    /// dead one left is removed when its number now belongs to another process, which PostgreSQL could not know.
+    /// Handles an earlier server on this directory.
+    ///
+    /// - A running server, whose parent was killed a moment ago, is ending. The function waits for it, and interrupts
+    ///   it after 10 s.
+    /// - The PID file of a dead server is removed if its process id now belongs to another process, because PostgreSQL
+    ///   could not detect that.
     func endLeftover() async throws {
         guard let file = PostgresPIDFile.read(data: data) else { return try await awaitSilence() }
         guard file.isAlive(data: data) else {
@@ -61,13 +66,13 @@ struct PostgresCluster {
         }
     }
 
-    /// Waits until no process works on the data any more. The processes of a server that was killed notice within moments; until they are gone its
+    /// Waits until no process uses the data. The processes of a killed server end within moments. Until then its shared
     /// memory is in use, and PostgreSQL refuses to start.
     func awaitSilence() async throws {
         for _ in 0..<200 where works { try await Task.sleep(for: .milliseconds(50)) }
     }
 
-    /// A server's process and those it made.
+    /// Returns the process ids of a server and its children.
     static func processes(of server: Int32) -> [Int32] {
         let children = allProcesses().filter { parent(of: $0) == server }
         return [server] + children
@@ -85,7 +90,8 @@ struct PostgresCluster {
         ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
     }
 
-    /// The fourth field of `/proc/<pid>/stat`, counted from behind the name, which may hold anything.
+    /// Reads the fourth field of `/proc/<pid>/stat`. Fields are counted from the end of the name, which may contain
+    /// anything.
     private static func parent(of pid: Int32) -> Int32? {
         guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8), let end = text.lastIndex(of: ")") else { return nil }
         let fields = text[text.index(after: end)...].split(separator: " ")

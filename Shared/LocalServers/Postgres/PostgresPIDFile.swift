@@ -3,16 +3,18 @@
 import Foundation
 import Glibc
 
-/// What PostgreSQL writes into `postmaster.pid` of its data directory.
+/// The content of `postmaster.pid`, which PostgreSQL writes into its data directory.
 struct PostgresPIDFile: Equatable {
     let pid: Int32
     let port: Int?
-    /// The identifier of its System V segment, by which a second server would notice it; the kernel keeps that when the server is killed.
+    /// The identifier of the server's System V shared memory segment, by which a second server detects the first. The
+    /// kernel keeps the segment when the server is killed.
     let sharedMemory: Int32?
-    /// It accepts connections.
+    /// True if the server accepts connections.
     let isReady: Bool
 
-    /// Reads the lines PostgreSQL defines: process id first, port fourth, key and identifier of its segment seventh, state eighth.
+    /// Parses the lines that PostgreSQL defines: process id first, port fourth, key and identifier of the segment
+    /// seventh, state eighth.
     init?(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
         guard let first = lines.first, let pid = Int32(first), pid > 0 else { return nil }
@@ -22,7 +24,7 @@ struct PostgresPIDFile: Equatable {
         self.isReady = lines.count > 7 && lines[7] == "ready"
     }
 
-    /// The file of a data directory; nil if there is none, or it is not complete.
+    /// Reads the file of a data directory. nil if there is none, or if it is incomplete.
     static func read(data: String) -> PostgresPIDFile? {
         (try? String(contentsOfFile: path(data: data), encoding: .utf8)).flatMap(PostgresPIDFile.init)
     }
@@ -31,13 +33,14 @@ struct PostgresPIDFile: Equatable {
         data + "/postmaster.pid"
     }
 
-    /// Whether the process it names is a PostgreSQL on this very directory. After a crash the number may belong to any process.
+    /// Returns true if the named process is a PostgreSQL on this data directory. After a crash the process id may
+    /// belong to any process.
     func isAlive(data: String) -> Bool {
         guard let directory = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/cwd") else { return false }
         return Self.real(directory) == Self.real(data)
     }
 
-    /// A path without links in it.
+    /// Returns the path with all links resolved.
     static func real(_ path: String) -> String {
         guard let resolved = realpath(path, nil) else { return path }
         defer { free(resolved) }

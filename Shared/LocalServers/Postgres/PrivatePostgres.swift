@@ -3,28 +3,32 @@
 import Foundation
 import Glibc
 
-/// A PostgreSQL server of our own: its files in a directory we choose, listening on 127.0.0.1 only, a child of this process that ends with it.
+/// A PostgreSQL server that runs as a child of this process and ends with it. It listens on 127.0.0.1 only and keeps
+/// its files in a given directory.
 ///
-/// Stopping and starting again keeps the data and the port. A server that was killed, together with its parent or alone, recovers at the next start.
+/// Stopping and starting again keeps the data and the port. After a crash of the server, alone or with its parent, the
+/// next start recovers the data.
 public actor PrivatePostgres {
-    /// How to run it.
+    /// The options of a private server.
     public struct Options: Sendable {
-        /// Where its files are. Made if it does not exist; its parent is made too. `data` inside holds the database, `log` what the server says.
+        /// The directory of the server's files: `data` with the database, and `log`. It is created with its parents if
+        /// it does not exist.
         public var directory: String
-        /// The TCP port; nil takes a free one.
+        /// The TCP port. nil: any free port.
         public var port: Int?
-        /// The superuser's password, needed by every connection (SCRAM). With nil every program that reaches the port is let in: for tests only.
+        /// The superuser's password, required for every connection (SCRAM). nil: every program that reaches the port is
+        /// admitted; for tests only.
         public var password: String?
-        /// Whether a commit survives the machine's crash. False is several times faster, and for tests only.
+        /// True if a commit survives a crash of the machine. False is several times faster, and for tests only.
         public var isDurable = true
-        /// Further settings of the server.
+        /// Additional server settings.
         public var settings: [String: String] = [:]
-        /// Words before the server's program: another one that replaces itself by it, such as `env`.
+        /// The command line of a program that runs before the server and replaces itself with it, such as `env`.
         public var wrapper: [String] = []
-        /// Hears what the operator should know.
+        /// Called with messages for the operator.
         public var notice: @Sendable (String) -> Void = { _ in }
 
-        /// Options with a directory, a password and the rest as it is said there.
+        /// Creates options with default values except for these.
         public init(directory: String, port: Int? = nil, password: String?) {
             self.directory = directory
             self.port = port
@@ -32,20 +36,20 @@ public actor PrivatePostgres {
         }
     }
 
-    /// The superuser of every server of this kind.
+    /// The superuser of every private server.
     public static let superuser = "strata"
 
-    /// Always 127.0.0.1.
+    /// The listening address, always 127.0.0.1.
     public nonisolated let host = "127.0.0.1"
-    /// The port it listens on.
+    /// The listening port.
     public nonisolated let port: Int
     private let options: Options
-    /// Where its files are: `options.directory`, or what that links to.
+    /// The directory of the server's files: `options.directory`, or the target of that link.
     private nonisolated let home: String
     private let user: SystemUser?
     private var child: ChildProcess
 
-    /// What the server says.
+    /// The path of the server's log.
     public nonisolated var log: String { home + "/log" }
 
     private init(options: Options, home: String, user: SystemUser?, port: Int, child: ChildProcess) {
@@ -56,8 +60,8 @@ public actor PrivatePostgres {
         self.child = child
     }
 
-    /// Starts a server and waits until it accepts connections; makes the database the first time.
-    /// - Throws: ``LocalServerError``, with the last lines of the server's log if it did not come up.
+    /// Starts a server and waits until it accepts connections. Creates the database the first time.
+    /// - Throws: ``LocalServerError``, with the last lines of the server's log if the start failed.
     public static func start(_ options: Options) async throws -> PrivatePostgres {
         let user = SystemUser.forPostgres
         let home = try await ServerDirectory.prepare(options.directory, for: user, notice: options.notice)
@@ -78,27 +82,27 @@ public actor PrivatePostgres {
         return PrivatePostgres(options: options, home: home, user: user, port: port, child: child)
     }
 
-    /// The running server's process.
+    /// The server's main process.
     public var process: ChildProcess {
         child
     }
 
-    /// A libpq URL.
+    /// Returns a libpq URL.
     /// - Parameters:
-    ///   - database: the database; by default the one that always exists.
-    ///   - user: the role; by default the superuser.
-    ///   - password: the role's password; by default the superuser's.
+    ///   - database: The database; by default the one that always exists.
+    ///   - user: The role; default ``superuser``.
+    ///   - password: The role's password; by default the superuser's.
     public nonisolated func url(database: String = "postgres", user: String = superuser, password: String? = nil) -> String {
         let secret = (password ?? options.password).map { ":\($0)" } ?? ""
         return "postgresql://\(user)\(secret)@\(host):\(port)/\(database)"
     }
 
-    /// Stops it in good order: connections are cut, everything is written, no recovery is needed.
+    /// Stops the server in order: connections are closed and all data is written, so that no recovery is needed.
     public func stop() async {
         await child.stop(SIGINT, patience: .seconds(30))
     }
 
-    /// Kills it, all of its processes, as a crash would.
+    /// Kills all processes of the server, as a crash would.
     public func kill() async {
         let processes = PostgresCluster.processes(of: child.pid)
         child.signal(SIGKILL)
@@ -107,37 +111,37 @@ public actor PrivatePostgres {
         try? await PostgresCluster(home: home, user: user).awaitSilence()
     }
 
-    /// Kills it for good: its data are of no use to any program, and no next start would remove what the kernel keeps of it. The memory of a durable
-    /// one that PostgreSQL calls dynamic stays.
+    /// Kills the server permanently, when no program needs its data any more. Removes its System V shared memory
+    /// segment, which otherwise only a restart would remove.
+    ///
+    /// The dynamic shared memory of a durable server remains.
     public func discard() async {
         await kill()
         if let segment = PostgresPIDFile.read(data: home + "/data")?.sharedMemory { shmctl(segment, IPC_RMID, nil) }
     }
 
-    /// Starts it again, on the same port and data, after ``stop()``, ``kill()`` or an end of its own.
+    /// Starts the server again, on the same port and data, after ``stop()``, ``kill()`` or its own end.
     public func startAgain() async throws {
         guard !child.isRunning else { return }
         try await PostgresCluster(home: home, user: user).endLeftover()
         child = try await Self.launch(options, home: home, user: user, port: port)
     }
 
-    /// Stops the server's processes where they are, until ``resume()``: a server that neither answers nor closes.
+    /// Suspends the server's processes until ``resume()``. The server then neither answers nor closes connections.
     public func suspend() {
-        // The one that makes the others first.
+        // Suspend the main process first, so that it cannot create more processes.
         child.signal(SIGSTOP)
         for pid in PostgresCluster.processes(of: child.pid) where pid != child.pid { _ = Glibc.kill(pid, SIGSTOP) }
     }
 
-    /// Ends what ``suspend()`` began.
+    /// Resumes the processes that ``suspend()`` stopped.
     public func resume() {
         for pid in PostgresCluster.processes(of: child.pid) { _ = Glibc.kill(pid, SIGCONT) }
     }
 
     /// Runs SQL as the superuser with `psql`, stopping at the first error.
-    /// - Parameters:
-    ///   - sql: one or more statements, at most 64 KiB.
-    ///   - database: where.
-    /// - Returns: the rows, unaligned, a tab between columns.
+    /// - Parameter sql: One or more statements, at most 64 KiB.
+    /// - Returns: The rows, unaligned, with a tab between columns.
     /// - Throws: ``LocalServerError`` `commandFailed` with PostgreSQL's message.
     @discardableResult
     public nonisolated func runSQL(_ sql: String, database: String = "postgres") async throws -> String {
@@ -160,7 +164,7 @@ public actor PrivatePostgres {
         ]
         if !options.isDurable {
             settings["full_page_writes"] = "off"
-            // In its own directory: what a server that was killed leaves goes with that.
+            // Memory-mapped files lie in the data directory, so leftovers of a killed server are removed with it.
             settings["dynamic_shared_memory_type"] = "mmap"
         }
         settings.merge(options.settings) { $1 }
@@ -171,7 +175,7 @@ public actor PrivatePostgres {
             Launch(
                 program[0], arguments: program.dropFirst() + words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
                 deathSignal: .interrupt, output: .append(to: log)))
-        // Recovery after a crash may take a while; how long is the data's business, so this is generous.
+        // The limit is generous, because recovery after a crash takes as long as the data requires.
         let ready = try await Readiness.poll(child, limit: .seconds(300)) {
             guard let file = PostgresPIDFile.read(data: data) else { return false }
             return file.pid == child.pid && file.isReady

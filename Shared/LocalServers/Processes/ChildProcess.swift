@@ -3,24 +3,26 @@
 import Glibc
 import Synchronization
 
-/// A child process of ours that cannot outlive us.
+/// A child process that cannot outlive this process.
 ///
-/// Each child has a thread that makes it and then waits for its end. This is why neither swift-subprocess nor Foundation's `Process` is used here:
-/// the kernel sends a parent-death signal when the *thread* that made the child ends, so a child made on a pool's thread, which may retire while
-/// the process lives on, would be struck at any moment; and a server's life is not the length of a closure.
+/// Each child has a thread that spawns it and waits for its end. The kernel sends the parent-death signal when the
+/// *thread* that spawned the child ends. A child spawned on a thread of a pool could therefore be killed at any moment,
+/// when the pool retires the thread. For this reason swift-subprocess and Foundation's `Process` are not used. A
+/// closure-scoped API is also unsuitable, because a server outlives any closure.
 ///
-/// The child leads a process group of its own: Ctrl-C at the terminal reaches us alone, and we stop the children in order.
+/// The child leads its own process group. Ctrl-C at the terminal reaches only this process, which stops the children in
+/// order.
 public final class ChildProcess: Sendable {
-    /// How a child ended.
+    /// The exit status of a child.
     public struct Exit: Sendable, Equatable {
-        /// The status it returned, or 128 plus the number of the signal that ended it, as shells count.
+        /// The returned status, or 128 plus the number of the signal that ended the child, as in shells.
         public let status: Int32
-        /// The signal that ended it, if one did.
+        /// The signal that ended the child, if any.
         public let signal: Int32?
-        /// What it wrote, if that was captured.
+        /// The captured output; empty if the output was not captured.
         public let output: String
 
-        /// Whether it returned 0.
+        /// True if the child returned 0.
         public var isSuccess: Bool {
             status == 0
         }
@@ -32,7 +34,7 @@ public final class ChildProcess: Sendable {
         var nextWaiter: UInt64 = 0
     }
 
-    /// Its process id. It may belong to another process once the child has ended; use ``signal(_:)``.
+    /// The process id. After the child's end the system may reuse it for another process; use ``signal(_:)``.
     public let pid: Int32
     private let state = Mutex(State())
 
@@ -40,8 +42,8 @@ public final class ChildProcess: Sendable {
         self.pid = pid
     }
 
-    /// Makes the process.
-    /// - Returns: the running child; that the program could be executed is known only when it does not end with status 126 or 127 at once.
+    /// Starts the process.
+    /// - Returns: The running child. If the program cannot be executed, the child ends at once with status 126 or 127.
     /// - Throws: ``LocalServerError`` `missingProgram` or `spawnFailed`.
     public static func start(_ launch: Launch) async throws -> ChildProcess {
         let words = try launch.words()
@@ -62,9 +64,9 @@ public final class ChildProcess: Sendable {
 
     /// Runs a program to its end.
     /// - Parameters:
-    ///   - launch: what to run; its output is captured unless it says otherwise.
-    ///   - timeout: after this long the program is killed.
-    /// - Throws: ``LocalServerError`` `timedOut`, and what ``start(_:)`` throws.
+    ///   - launch: The program. Its output is captured unless `launch` specifies otherwise.
+    ///   - timeout: The time after which the program is killed.
+    /// - Throws: ``LocalServerError`` `timedOut`, and the errors of ``start(_:)``.
     public static func run(_ launch: Launch, timeout: Duration = .seconds(60)) async throws -> Exit {
         var launch = launch
         if launch.output == .discard { launch.output = .capture(limit: 65_536) }
@@ -74,25 +76,26 @@ public final class ChildProcess: Sendable {
         throw LocalServerError(.timedOut, "\(launch.executable) did not end within \(timeout)")
     }
 
-    /// Whether it has not ended yet.
+    /// True until the child has ended.
     public var isRunning: Bool {
         state.withLock { $0.exit == nil }
     }
 
-    /// How it ended; nil while it runs.
+    /// The exit status; nil while the child runs.
     public var exit: Exit? {
         state.withLock { $0.exit }
     }
 
-    /// Sends a signal, unless the child has ended. The lock is what makes this safe: the id is given back to the system only under it.
+    /// Sends a signal, unless the child has ended. This is safe because the process id is released to the system only
+    /// under the same lock.
     public func signal(_ number: Int32) {
         state.withLock { state in
             if state.exit == nil { _ = kill(pid, number) }
         }
     }
 
-    /// Waits for the end.
-    /// - Returns: how the child ended; nil if the waiting task was cancelled before.
+    /// Waits for the child's end.
+    /// - Returns: The exit status; nil if the waiting task was cancelled first.
     public func waitForExit() async -> Exit? {
         let id = state.withLock { state in
             state.nextWaiter += 1
@@ -113,8 +116,8 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Waits for the end, but not for ever.
-    /// - Returns: how the child ended; nil if it still runs after `limit`, or the task was cancelled.
+    /// Waits for the child's end, with a timeout.
+    /// - Returns: The exit status; nil if the child still runs after `limit` or the task was cancelled.
     public func exit(within limit: Duration) async -> Exit? {
         await withTaskGroup(of: Exit?.self) { group in
             group.addTask { await self.waitForExit() }
@@ -128,14 +131,15 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Asks the child to end, and kills it if it has not after `patience`.
+    /// Asks the child to end, and kills it if it still runs after `patience`.
     /// - Parameters:
-    ///   - number: the polite signal; by default `SIGTERM`.
-    ///   - patience: how long it may take.
+    ///   - number: The first signal; default `SIGTERM`.
+    ///   - patience: The time until `SIGKILL`.
     @discardableResult
     public func stop(_ number: Int32? = nil, patience: Duration = .seconds(20)) async -> Exit? {
         signal(number ?? SIGTERM)
-        // A task of its own: a child must be waited for also when the task that stops it has been cancelled, which is when things are stopped.
+        // Wait in a separate task, because the stopping task is often cancelled already and the child must still be
+        // reaped.
         let ending = Task { [self] in
             if let exit = await exit(within: patience) { return exit as Exit? }
             signal(SIGKILL)
@@ -144,10 +148,10 @@ public final class ChildProcess: Sendable {
         return await ending.value
     }
 
-    /// Waits for the child on the thread that made it, and tells all who wait.
+    /// Waits for the child on the thread that spawned it, and resumes all waiters.
     private func reap(output: String) {
         var info = siginfo_t()
-        // Not reaped yet: the id stays the child's until the lock is held.
+        // Wait without reaping, so that the process id stays reserved until the lock is held.
         while waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) == -1, errno == EINTR {}
         let (exit, waiting) = state.withLock { state -> (Exit, [CheckedContinuation<Exit?, Never>]) in
             var status: Int32 = 0
@@ -162,7 +166,7 @@ public final class ChildProcess: Sendable {
 }
 
 extension ChildProcess.Exit {
-    /// Takes apart what `waitpid` reports.
+    /// Decodes a status of `waitpid`.
     init(waitStatus: Int32, output: String) {
         let signal = waitStatus & 0x7f
         self.signal = signal == 0 ? nil : signal

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What to run and how: the recipe of a child process.
+/// The description of a child process to start.
 public struct Launch: Sendable {
-    /// Where standard output and standard error go, both to the same place.
+    /// The destination of both standard output and standard error.
     public enum Output: Sendable, Equatable {
-        /// To `/dev/null`.
+        /// `/dev/null`.
         case discard
-        /// To our own.
+        /// The output of this process.
         case inherit
-        /// Into memory, at most this many bytes; more is read and thrown away. Found in ``ChildProcess/Exit/output``.
+        /// A buffer of at most this many bytes; more is read and discarded. ``ChildProcess/Exit/output`` returns it.
         case capture(limit: Int)
-        /// To the end of a file, made with mode 0600 if there is none.
+        /// The end of a file, which is created with mode 0600 if it does not exist.
         case append(to: String)
     }
 
-    /// The signal the kernel sends the child when this process is gone, however it went.
+    /// The signal that the kernel sends the child when this process ends for any reason.
     public enum DeathSignal: String, Sendable {
-        /// For PostgreSQL a fast, clean shutdown.
+        /// `SIGINT`. PostgreSQL performs a fast, clean shutdown.
         case interrupt = "INT"
-        /// An orderly end.
+        /// `SIGTERM`. The program ends in order.
         case terminate = "TERM"
-        /// At once.
+        /// `SIGKILL`. The program ends at once.
         case kill = "KILL"
     }
 
-    /// Absolute path of the program.
+    /// The absolute path of the program.
     public var executable: String
-    /// Its arguments, without the program's name.
+    /// The arguments, without the program's name.
     public var arguments: [String]
-    /// Its whole environment; nil hands on ours.
+    /// The whole environment. nil: the environment of this process.
     public var environment: [String: String]?
-    /// The directory it starts in; nil is ours.
+    /// The working directory. nil: that of this process.
     public var directory: String?
-    /// The user it runs as; nil is ours. Needs root.
+    /// The user the child runs as, which requires root. nil: the user of this process.
     public var user: SystemUser?
-    /// What it gets when we die without having stopped it. Needs `setpriv`; nil leaves the child alone.
+    /// The signal the child receives if this process dies. Requires `setpriv`. nil: none.
     public var deathSignal: DeathSignal?
-    /// Where its output goes.
+    /// The destination of the output.
     public var output: Output
-    /// What it reads on standard input, at most 64 KiB, then the end; nil is nothing at all.
+    /// The child's standard input, at most 64 KiB. nil: empty.
     public var input: String?
 
-    /// A recipe. Everything but the program has a default: our environment, directory and user, no output, no input.
+    /// Creates a description. The defaults are this process's environment, directory and user, no output, and no input.
     public init(
         _ executable: String, arguments: [String] = [], environment: [String: String]? = nil, directory: String? = nil,
         user: SystemUser? = nil, deathSignal: DeathSignal? = nil, output: Output = .discard, input: String? = nil
@@ -56,8 +56,11 @@ public struct Launch: Sendable {
         self.input = input
     }
 
-    /// The words to execute: the program itself, behind `env` where a directory and behind `setpriv` where another user or a death signal is wanted. Both replace themselves by
-    /// the program, so the process id is the program's; and it sets the death signal after the user, because changing the user clears it.
+    /// Returns the command line.
+    ///
+    /// The program is wrapped in `env` if a directory is given, and in `setpriv` if a user or a death signal is given.
+    /// Both replace themselves with the program by `exec`, so the process id is that of the program. `setpriv` sets the
+    /// death signal after the user, because a change of the user clears it.
     func words() throws -> [String] {
         var program = [executable] + arguments
         if let directory { program = [try Programs.find("env"), "--chdir=\(directory)"] + program }

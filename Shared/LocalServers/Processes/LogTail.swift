@@ -4,7 +4,7 @@ import Foundation
 
 /// The end of a log file.
 public enum LogTail {
-    /// The last lines of a file, as far as they lie in its last 16 KiB; empty if it cannot be read.
+    /// Returns the last lines of a file, limited to its last 16 KiB. Empty if the file is unreadable.
     public static func last(_ count: Int, of path: String) -> String {
         guard let file = FileHandle(forReadingAtPath: path) else { return "" }
         defer { try? file.close() }

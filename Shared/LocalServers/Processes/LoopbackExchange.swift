@@ -2,10 +2,11 @@
 
 import Glibc
 
-/// One question and its answer over a plain TCP connection to this machine.
+/// A request and its answer over a plain TCP connection to this machine.
 enum LoopbackExchange {
-    /// Connects to 127.0.0.1, writes a question and reads until the answer holds `mark`, the peer closes, or a second passes without a byte.
-    /// - Returns: what was read; empty if nothing answered.
+    /// Connects to 127.0.0.1, writes a request, and reads the answer. The read ends when the answer contains `mark`,
+    /// the peer closes, or no byte arrives for one second.
+    /// - Returns: The bytes that were read; empty if nothing answered.
     static func ask(port: Int, _ question: String, until mark: String) async -> String {
         await withCheckedContinuation { continuation in
             startThread { continuation.resume(returning: askBlocking(port: port, question, until: mark)) }

@@ -6,12 +6,13 @@ import Synchronization
 
 /// TCP ports of 127.0.0.1.
 public enum LoopbackPort {
-    /// A port that no process listens on at this moment, and that was not given out in this process before: a caller that starts several servers asks
-    /// for all their ports first. Another process may take the port before the server does; a caller that starts a server on it then tries again with
-    /// another port.
+    /// Returns a port that no process listens on at this moment and that this process has not returned before. A caller
+    /// that starts several servers requests all their ports first.
     ///
-    /// It lies below the range the system takes the near ends of outgoing connections from: a server that is restarted on its port must not find it
-    /// taken by another connection.
+    /// Another process may take the port before the server does. The caller then tries again with another port.
+    ///
+    /// The port lies below the system's range for outgoing connections. A restarted server therefore does not find its
+    /// port taken by an outgoing connection.
     public static func free() throws -> Int {
         let highest = min(firstEphemeral, 65_536) - 1
         if highest > lowest {
@@ -20,21 +21,21 @@ public enum LoopbackPort {
                 if isFree(candidate), given.withLock({ $0.insert(candidate).inserted }) { return candidate }
             }
         }
-        // Where that range leaves nothing below it, the system chooses.
+        // If that range leaves no lower ports, the system chooses the port.
         for _ in 0..<500 {
             if let port = bound(to: 0, host: "127.0.0.1"), given.withLock({ $0.insert(port).inserted }) { return port }
         }
         throw LocalServerError(.spawnFailed, "No free port on 127.0.0.1")
     }
 
-    /// Several free ports, no two the same.
+    /// Returns several free ports, all different.
     public static func free(_ count: Int) throws -> [Int] {
         try (0..<count).map { _ in try free() }
     }
 
-    /// Starts a server on a free port, and on another one if another process was faster to take it.
-    /// - Returns: the port, and what `start` returned for it.
-    /// - Throws: what `start` threw, if that was not because of the port.
+    /// Starts a server on a free port, and retries on another port if another process took the first one.
+    /// - Returns: The port, and the result of `start`.
+    /// - Throws: The error of `start`, if its cause was not the port.
     static func withFree<Server>(_ start: (Int) async throws -> Server) async throws -> (Int, Server) {
         for _ in 0..<4 {
             let port = try free()
@@ -48,25 +49,25 @@ public enum LoopbackPort {
         return (port, try await start(port))
     }
 
-    /// By ``free()``.
+    /// The ports returned by ``free()``.
     private static let given = Mutex<Set<Int>>([])
     private static let lowest = 10_240
 
-    /// Where the system's range of ports for outgoing connections begins.
+    /// The first port of the system's range for outgoing connections.
     private static var firstEphemeral: Int {
         let text = try? String(contentsOfFile: "/proc/sys/net/ipv4/ip_local_port_range", encoding: .utf8)
         return text?.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) } ?? 32_768
     }
 
-    /// Whether a server could listen on this port now.
+    /// Returns true if a server could listen on this port now.
     /// - Parameters:
     ///   - port: 1 to 65535.
-    ///   - host: an IPv4 address of this machine; `0.0.0.0` is all of them.
+    ///   - host: An IPv4 address of this machine; `0.0.0.0` means all of them.
     public static func isFree(_ port: Int, host: String = "127.0.0.1") -> Bool {
         bound(to: port, host: host) != nil
     }
 
-    /// Binds a socket as servers do (`SO_REUSEADDR`, so that connections in `TIME_WAIT` do not count), and gives it back.
+    /// Binds a socket as servers do and closes it. `SO_REUSEADDR` ignores connections in `TIME_WAIT`.
     private static func bound(to port: Int, host: String) -> Int? {
         guard let number = UInt16(exactly: port) else { return nil }
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -4,14 +4,12 @@ import Foundation
 
 /// A search for the programs that Strata runs.
 public enum Programs {
-    /// Directories that are searched after `PATH`, because a minimal environment's `PATH` may lack them.
+    /// The directories that are searched after `PATH`, because the `PATH` of a minimal environment may lack them.
     private static let usual = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
 
-    /// The absolute path of a program in `PATH` or a usual directory.
-    /// - Parameters:
-    ///   - name: the program.
-    ///   - path: the directories to look in first, like `PATH`, which is the default.
-    /// - Throws: ``LocalServerError`` `missingProgram`, naming the Debian package where we know it.
+    /// Returns the absolute path of a program in `PATH` or a usual directory.
+    /// - Parameter path: The directories to search first, in the format of `PATH`, which is the default.
+    /// - Throws: ``LocalServerError`` `missingProgram`, which names the Debian package if it is known.
     public static func find(_ name: String, path: String? = nil) throws -> String {
         let directories = (path ?? ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init) + usual
         if let found = directories.map({ "\($0)/\(name)" }).first(where: FileManager.default.isExecutableFile(atPath:)) {
@@ -20,11 +18,13 @@ public enum Programs {
         throw missing(name)
     }
 
-    /// The absolute path of a program of PostgreSQL: beside the `postgres` of `PATH`, if the others are there too; otherwise of the newest version
-    /// under `/usr/lib/postgresql`, where Debian keeps the server's programs out of `PATH`.
+    /// Returns the absolute path of a PostgreSQL program.
+    ///
+    /// The directory of the `postgres` in `PATH` is used if it contains the other programs too. Otherwise the newest
+    /// version under `/usr/lib/postgresql` is used, where Debian keeps the server's programs outside of `PATH`.
     public static func findPostgres(_ name: String) throws -> String {
         let server = try? find("postgres")
-        // `PATH` may have a link to, or a wrapper of, one program alone.
+        // `PATH` may contain a link or a wrapper for a single program.
         let inPath = server.map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().deletingLastPathComponent().path(percentEncoded: false) }
         let root = "/usr/lib/postgresql"
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
@@ -37,7 +37,7 @@ public enum Programs {
         return complete.hasSuffix("/") ? complete + name : "\(complete)/\(name)"
     }
 
-    /// Returns the absolute path of a program of Redis, or of its counterpart of Valkey: `redis-server` or `valkey-server`.
+    /// Returns the absolute path of a Redis program or of its Valkey counterpart: `redis-server` or `valkey-server`.
     public static func findRedis(_ name: String) throws -> String {
         guard let found = try? find(name) else {
             let counterpart = name.replacing("redis-", with: "valkey-", maxReplacements: 1)

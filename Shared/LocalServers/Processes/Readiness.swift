@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Waiting for a child to be ready.
+/// A wait for a child to become ready.
 enum Readiness {
-    /// Asks again and again, starting with short pauses.
+    /// Polls until the child is ready, starting with short pauses.
     /// - Parameters:
-    ///   - child: the wait ends when it ends.
-    ///   - limit: how long to ask.
-    ///   - question: whether it is ready.
-    /// - Returns: whether it became ready.
-    /// - Throws: `CancellationError`, after killing the child.
+    ///   - child: The child. The wait ends when it exits.
+    ///   - limit: The maximum wait.
+    ///   - question: Returns true if the child is ready.
+    /// - Returns: True if the child became ready.
+    /// - Throws: `CancellationError`, after stopping the child.
     static func poll(_ child: ChildProcess, limit: Duration, until question: @Sendable () async -> Bool) async throws -> Bool {
         let clock = ContinuousClock()
         let end = clock.now.advanced(by: limit)

@@ -4,14 +4,16 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// One `posix_spawn`: standard streams, process group, signals and file descriptors set up, everything else of ours closed in the child.
+/// One `posix_spawn`. It sets up standard streams, process group and signals, and closes all other descriptors in the
+/// child.
 struct Spawn {
     let pid: Int32
-    /// The end of the pipe to read captured output from.
+    /// The read end of the pipe with the captured output.
     private let outputEnd: FileHandle?
     private let limit: Int
 
-    /// Only one at a time: a pipe exists for a moment before it is marked to be closed on execution, and a child made in that moment would hold its end.
+    /// A lock that serializes spawning. A pipe exists for a moment before it is marked close-on-exec, and a child
+    /// spawned in that moment would keep its end open.
     private static let oneAtATime = Mutex(())
 
     init(words: [String], launch: Launch) throws {
@@ -48,7 +50,7 @@ struct Spawn {
         if case .capture(let limit) = launch.output { self.limit = limit } else { self.limit = 0 }
     }
 
-    /// Reads what the child writes until it has closed its output; returns at once if that is not captured.
+    /// Reads the captured output until the child closes it. Returns at once if the output is not captured.
     func readOutput() -> String {
         guard let outputEnd else { return "" }
         var bytes = Data()
@@ -58,14 +60,17 @@ struct Spawn {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What we have open beyond the standard streams. All code should open files to be closed on execution, but a child that lives for weeks
-    /// must not depend on it: a socket it inherited by accident stays open after we closed it.
+    /// Returns this process's open descriptors beyond the standard streams.
+    ///
+    /// All code should open files with close-on-exec, but a child that lives for weeks must not depend on it. A socket
+    /// that it inherits by accident stays open after this process has closed it.
     private static func ownDescriptors() -> [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return names.compactMap { Int32($0) }.filter { $0 > 2 }
     }
 
-    /// A group of its own, no signal blocked or ignored: NIO and shells leave some ignored, and that is inherited.
+    /// Gives the child its own process group and unblocks and resets all signals. NIO and shells ignore some signals,
+    /// and children inherit that.
     private static func setSignals(_ attributes: inout posix_spawnattr_t) {
         var none = sigset_t()
         var all = sigset_t()
@@ -85,7 +90,7 @@ struct Spawn {
     }
 }
 
-/// The descriptors of a child's standard streams, all closed on execution unless they are put in place.
+/// The descriptors of a child's standard streams. All are close-on-exec unless they are duplicated to their place.
 private struct Streams {
     let input: Int32
     let output: Int32
@@ -114,7 +119,7 @@ private struct Streams {
         guard let text else { return try openFile("/dev/null", flags: O_RDONLY) }
         let (reading, writing) = try makePipe()
         let bytes = Array(text.utf8)
-        // A pipe holds 64 KiB, so this cannot block.
+        // A pipe holds 64 KiB, so this write cannot block.
         precondition(bytes.count <= 65_536, "input of a child is limited to what a pipe holds")
         _ = write(writing, bytes, bytes.count)
         close(writing)
@@ -146,7 +151,8 @@ private struct Streams {
     }
 }
 
-/// Runs work on a thread of its own, which ends with it. For what blocks, or must stay on one thread.
+/// Runs work on a new thread, which ends with the work. Used for blocking work and for work that must stay on one
+/// thread.
 func startThread(_ work: @escaping @Sendable () -> Void) {
     let thread = Thread { work() }
     thread.stackSize = 512 * 1024

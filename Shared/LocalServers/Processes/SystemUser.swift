@@ -4,14 +4,14 @@ import Glibc
 
 /// A user of this machine.
 public struct SystemUser: Sendable, Equatable {
-    /// Name in the user database.
+    /// The name in the user database.
     public let name: String
-    /// Numeric user id.
+    /// The numeric user id.
     public let uid: UInt32
-    /// Numeric id of the main group.
+    /// The numeric id of the main group.
     public let gid: UInt32
 
-    /// Looks a user up by name; nil if there is none.
+    /// Looks up a user by name; nil if there is none.
     public init?(named name: String) {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
@@ -22,12 +22,13 @@ public struct SystemUser: Sendable, Equatable {
         self.gid = entry.pw_gid
     }
 
-    /// Whether this process runs as root.
+    /// True if this process runs as root.
     public static var isRoot: Bool {
         geteuid() == 0
     }
 
-    /// The user PostgreSQL has to run as: nil (ourselves) unless we are root, which it refuses; then `postgres`, or `nobody` where there is none.
+    /// The user PostgreSQL has to run as. PostgreSQL refuses to run as root. nil: this process's user, who is not root.
+    /// For root it is `postgres`, or `nobody` if `postgres` does not exist.
     public static var forPostgres: SystemUser? {
         guard isRoot else { return nil }
         return SystemUser(named: "postgres") ?? SystemUser(named: "nobody")

@@ -3,18 +3,19 @@
 import Foundation
 import Glibc
 
-/// A Redis server of our own: in memory only, listening on 127.0.0.1 only, a child of this process that ends with it.
+/// An in-memory Redis server that runs as a child of this process and ends with it. It listens on 127.0.0.1 only.
 public actor PrivateRedis {
-    /// How to run it.
+    /// The options of a private server.
     public struct Options: Sendable {
-        /// Where its log is, and its files if it is told to keep any. Made if it does not exist.
+        /// The directory of the log, and of the server's files if it is configured to keep any. It is created if it
+        /// does not exist.
         public var directory: String
-        /// The TCP port; nil takes a free one.
+        /// The TCP port. nil: any free port.
         public var port: Int?
-        /// Further words of its command line, for example `["--cluster-enabled", "yes"]`.
+        /// Additional command-line arguments, for example `["--cluster-enabled", "yes"]`.
         public var arguments: [String] = []
 
-        /// Options with a directory and the rest as it is said there.
+        /// Creates options with default values except for these.
         public init(directory: String, port: Int? = nil, arguments: [String] = []) {
             self.directory = directory
             self.port = port
@@ -22,9 +23,9 @@ public actor PrivateRedis {
         }
     }
 
-    /// Always 127.0.0.1.
+    /// The listening address, always 127.0.0.1.
     public nonisolated let host = "127.0.0.1"
-    /// The port it listens on.
+    /// The listening port.
     public nonisolated let port: Int
     private let options: Options
     private var child: ChildProcess
@@ -36,7 +37,7 @@ public actor PrivateRedis {
     }
 
     /// Starts a server and waits until it answers.
-    /// - Throws: ``LocalServerError``, with the last lines of its log if it did not come up.
+    /// - Throws: ``LocalServerError``, with the last lines of the log if the start failed.
     public static func start(_ options: Options) async throws -> PrivateRedis {
         do {
             try FileManager.default.createDirectory(atPath: options.directory, withIntermediateDirectories: true)
@@ -54,39 +55,39 @@ public actor PrivateRedis {
         return PrivateRedis(options: options, port: port, child: child)
     }
 
-    /// The running server's process.
+    /// The server's process.
     public var process: ChildProcess {
         child
     }
 
-    /// `redis://host:port`.
+    /// The server's URL, `redis://host:port`.
     public nonisolated var url: String {
         "redis://\(host):\(port)"
     }
 
-    /// Stops it in good order.
+    /// Stops the server with `SIGTERM`.
     public func stop() async {
         await child.stop(SIGTERM, patience: .seconds(10))
     }
 
-    /// Kills it, as a crash would.
+    /// Kills the server, as a crash would.
     public func kill() async {
         child.signal(SIGKILL)
         _ = await child.waitForExit()
     }
 
-    /// Starts it again on the same port, empty, after ``stop()``, ``kill()`` or an end of its own.
+    /// Starts the server again on the same port, empty, after ``stop()``, ``kill()`` or its own end.
     public func startAgain() async throws {
         guard !child.isRunning else { return }
         child = try await Self.launch(options, port: port)
     }
 
-    /// Stops the process where it is, until ``resume()``: a server that neither answers nor closes.
+    /// Suspends the process until ``resume()``. The server then neither answers nor closes connections.
     public func suspend() {
         child.signal(SIGSTOP)
     }
 
-    /// Ends what ``suspend()`` began.
+    /// Resumes the process that ``suspend()`` stopped.
     public func resume() {
         child.signal(SIGCONT)
     }
@@ -110,7 +111,8 @@ public actor PrivateRedis {
         return child
     }
 
-    /// Asks for the process id as well: if another process took the port, another Redis answers.
+    /// Returns true if the server answers with the expected process id. If another process took the port, another Redis
+    /// would answer.
     private static func isReady(port: Int, pid: Int32) async -> Bool {
         let answer = await LoopbackExchange.ask(port: port, "INFO server\r\n", until: "executable:")
         return answer.contains("process_id:\(pid)\r\n")

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-/// One durable change of a conversation: the unit of order, of publication and of replay (docs/architecture.md §4).
+/// A durable change of a conversation: the unit of order, publication and replay (docs/architecture.md §4).
 ///
-/// The same value is built when the change is published and when it is read back from the log, and rendered by the same code.
+/// Publishing a change and reading it back from the log yield equal values. The same code renders both.
 public struct Change: Hashable, Sendable {
-    /// The app of the conversation, which is what gives the user ids in here their meaning.
+    /// The app of the conversation. The user ids in this value belong to it.
     public var appID: AppID
-    /// Whose order ``position`` belongs to; its channel is where the change is published.
+    /// The conversation whose log contains ``position``. The change is published on its channel.
     public var conversationID: ConversationID
-    /// Dense from 1: a reader that misses one can tell, and fetches it.
+    /// The change's position in the log: dense, from 1. A reader detects a missing change by the gap and fetches it.
     public var position: Position
-    /// Never less than the previous change's of the same conversation.
+    /// The time of the change, never less than that of the preceding change of the conversation.
     public var createdAt: Timestamp
-    /// Who did it; of receipts of several users, the first of them. Nil: the app's own server, in its own name.
+    /// The user who made the change; nil: the app's own server, in its own name. For receipts of several users, the
+    /// first one.
     public var actor: UserID?
-    /// The connection and request that asked for it, if a socket did.
+    /// The connection and request that caused the change; nil unless a socket did.
     public var origin: Origin?
-    /// Messages the conversation has had after this change, those deleted included.
+    /// The number of messages the conversation has had after this change, deleted ones included.
     public var messageCount: Int64
-    /// The new counts of the users whose counts this change altered. Empty in a replay, which ends with current counts instead.
+    /// The new counts of the users whose counts this change altered. Empty in a replay, which ends with current counts.
     public var numbers: [UserID: UserNumbers]
-    /// What happened, with the objects it is about as far as they travel.
+    /// The kind of the change, with the affected objects if they are included.
     public var content: Content
-    /// Participants who are told nothing of it: a block hides the message that it is about from them.
+    /// Participants who do not receive the change, because a block hides its message from them.
     public var hiddenFrom: [UserID]
 
-    /// Checks nothing: what goes in has been committed, or was read from the log.
+    /// Creates a change without validation: the values are committed or were read from the log.
     public init(
         appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID?, origin: Origin?,
         messageCount: Int64, numbers: [UserID: UserNumbers], content: Content, hiddenFrom: [UserID] = []
@@ -43,70 +44,75 @@ public struct Change: Hashable, Sendable {
         self.hiddenFrom = hiddenFrom
     }
 
-    /// Where a change was asked for: lets a gateway answer a request from the change if that arrives first.
+    /// The request that caused a change. A gateway can answer that request from the change if the change arrives first.
     public struct Origin: Hashable, Sendable {
-        /// Unique over all gateways and restarts.
+        /// The id of the connection, unique over all gateways and restarts.
         public var connection: UInt64
-        /// Counted by the gateway on that connection. It is not the `request_id` of the client, which may use the same one twice.
+        /// The number that the gateway gave the request on that connection. It is not the client's `request_id`, which
+        /// a client may repeat.
         public var request: UInt64
-        /// A gateway makes one for each creation a socket asks for; what REST asks for has none.
+        /// Creates the origin of a creation that a socket requested. Changes requested over REST have no origin.
         public init(connection: UInt64, request: UInt64) {
             self.connection = connection
             self.request = request
         }
     }
 
-    /// What happened. Bodies (`conversation`, `message`) are absent where the object has been deleted since, or does not travel with the notice.
+    /// The kinds of changes. Bodies (`conversation`, `message`) are nil if the object was deleted later or is not
+    /// published with the change.
     public indirect enum Content: Hashable, Sendable {
-        /// The conversation came to be. The body may be newer than the change: then its own position says so, and what lies between
-        /// and concerns participants or metadata is contained in it.
+        /// A conversation was created. The body may be newer than the change: its own `position` says so, and it then
+        /// contains the later changes of participants and metadata up to that position.
         case conversationCreated(Conversation?)
-        /// Users joined or left; `distinctCleared` if the conversation was distinct until now. `conversation` (for those added) as above.
+        /// Users joined or left. `distinctCleared` is true if the conversation was distinct before. `conversation`, for
+        /// added users, may be newer than the change.
         case participantsChanged(added: [BasicIdentity], removed: [UserID], distinctCleared: Bool, conversation: Conversation?)
         case metadataChanged([MetadataEffect])
-        /// Gone for all: the last change of a conversation.
+        /// The conversation was deleted for all participants. This is the last change of its log.
         case conversationDeleted
         case messageCreated(id: MessageID, ordinal: Int64, Message?)
-        /// Gone for all. `lastMessage` is what all users now see as the newest (nil: none), if that changed; users who hid messages
-        /// and see another one are in `lastMessageOverrides`.
+        /// A message was deleted for all participants. `lastMessage` describes the effect on the newest message that
+        /// each user sees.
         case messageDeleted(id: MessageID, ordinal: Int64, lastMessage: LastMessage)
-        /// Receipts of one or several users over one or several messages.
+        /// One or more users acknowledged one or more messages.
         case receipts([Receipt])
-        /// `user` has read every message up to the position of `upTo`. `toldTo` nil: all users are told; otherwise these users, and the reader.
+        /// `user` has read every message up to the position `upTo`. `toldTo` names the users who receive the change,
+        /// beside the reader; nil: all.
         case allRead(user: UserID, upTo: Position, toldTo: [UserID]?)
-        /// Its sender changed parts of a message. The body is the message as it is now, which may be newer than the change.
+        /// The sender changed parts of a message. The body is the current message, which may be newer than the change.
         case partsChanged(id: MessageID, ordinal: Int64, [PartEdit], Message?)
     }
 
-    /// What was done to one part of a message, or to all of them.
+    /// A change to one part of a message, or to all of them.
     public enum PartEdit: Hashable, Sendable {
-        /// Put behind all others.
+        /// The part was appended.
         case added(UUID)
-        /// Its type or content is another one.
+        /// The part has a new type or content.
         case changed(UUID)
-        /// `index` is where it stood, which is what 2.0 clients know it by.
+        /// The part was removed. `index` is its former index, by which 2.0 clients identify it.
         case removed(UUID, index: Int)
-        /// The message has other parts now.
+        /// All parts were replaced.
         case allReplaced
     }
 
-    /// A receipt that had an effect.
+    /// A receipt that changed a recipient's status.
     public struct Receipt: Hashable, Sendable {
-        /// Who received the message, and now says so.
+        /// The recipient who gave the receipt.
         public var user: UserID
-        /// Never a message that the reader sent: that is `read` from the beginning, and a receipt over it has no effect.
+        /// The acknowledged message. Never one that the recipient sent: its status is `read` from the beginning, so a
+        /// receipt has no effect.
         public var messageID: MessageID
-        /// Of the message, within its conversation.
+        /// The ordinal of the message within its conversation.
         public var ordinal: Int64
-        /// The status that the reader has now: `delivered` or `read`.
+        /// The recipient's new status: `delivered` or `read`.
         public var status: RecipientStatus
-        /// Of the message; nil: it has a name only.
+        /// The sender of the message; nil if the message has only a sender name.
         public var sender: UserID?
-        /// Who is told.
+        /// The participants who receive the receipt.
         public var audience: Audience
-        /// Participants who are not told all the same: a block hides the message from them.
+        /// Participants who are excluded from ``audience``, because a block hides the message from them.
         public var hiddenFrom: [UserID]
-        /// Only for a receipt that moved the status forward; others are not announced (docs/conformance.md §7).
+        /// Creates a receipt that moved the status forward. Other receipts are not announced (docs/conformance.md §7).
         public init(
             user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID?, audience: Audience = .everybody,
             hiddenFrom: [UserID] = []
@@ -120,16 +126,16 @@ public struct Change: Hashable, Sendable {
             self.hiddenFrom = hiddenFrom
         }
 
-        /// Which participants a receipt is announced to (docs/conformance.md §7).
+        /// The participants to whom a receipt is announced (docs/conformance.md §7).
         public enum Audience: Int, Sendable {
             case everybody = 0
-            /// In large conversations.
+            /// Used in large conversations.
             case senderAndReader = 1
-            /// Where receipts of this kind are switched off.
+            /// Used if the conversation's ``ReceiptPolicy`` disables receipts of this kind.
             case reader = 2
         }
 
-        /// Whether `user` is told of it.
+        /// Returns true if `user` receives the receipt.
         public func concerns(_ user: UserID) -> Bool {
             if hiddenFrom.contains(user) { return false }
             return switch audience {
@@ -140,15 +146,16 @@ public struct Change: Hashable, Sendable {
         }
     }
 
-    /// What a deletion did to `last_message`.
+    /// The effect of a message's deletion on `last_message`.
     public struct LastMessage: Hashable, Sendable {
-        /// False: the deleted message was not the last one of any user.
+        /// False if the deleted message was not the last one of any user.
         public var changed: Bool
-        /// Of all who are not in `overrides`.
+        /// The last message of all users that are not in `overrides`; nil: none.
         public var message: Message?
-        /// Users who hid messages and therefore see another last message; nil: none.
+        /// The last messages of users who hid messages and therefore see a different one; a nil value: none.
         public var overrides: [UserID: Message?]
-        /// Read back from the log, `message` is the last one as of now, even where nothing `changed`.
+        /// Creates the effect of a deletion. When read back from the log, `message` is the current last message even if
+        /// `changed` is false.
         public init(changed: Bool, message: Message?, overrides: [UserID: Message?] = [:]) {
             self.changed = changed
             self.message = message
@@ -157,19 +164,19 @@ public struct Change: Hashable, Sendable {
     }
 }
 
-/// One entry of a user's own log: a change that belongs to the user and to no conversation (docs/architecture.md §4).
+/// An entry of a user's own log: a change that belongs to the user and to no conversation (docs/architecture.md §4).
 public struct UserChange: Hashable, Sendable {
     /// The app in which ``user`` is a user.
     public var appID: AppID
-    /// The user whose log this is; the sockets of other users are not told.
+    /// The user whose log contains the entry. Sockets of other users do not receive it.
     public var user: UserID
-    /// Dense, in commit order, per user.
+    /// The entry's position in the user's log: dense, in commit order.
     public var position: Position
-    /// Never less than the previous entry's of the same log.
+    /// The time of the entry, never less than that of the preceding entry of the log.
     public var createdAt: Timestamp
-    /// What happened, with the objects it is about as they are now.
+    /// The kind of the entry, with the current state of the affected objects.
     public var content: Content
-    /// Checks nothing: what goes in has been committed, or was read from the log.
+    /// Creates an entry without validation: the values are committed or were read from the log.
     public init(appID: AppID, user: UserID, position: Position, createdAt: Timestamp, content: Content) {
         self.appID = appID
         self.user = user
@@ -178,63 +185,67 @@ public struct UserChange: Hashable, Sendable {
         self.content = content
     }
 
-    /// What happened.
+    /// The kinds of entries.
     public indirect enum Content: Hashable, Sendable {
-        /// The user deleted a conversation from their devices: everything up to `upTo` is hidden from them. `wholly`: it is not on their list now;
-        /// otherwise (on a replay, after newer messages) only what lies before is gone.
+        /// The user deleted a conversation from their devices, which hides everything up to `upTo` from them. `wholly`
+        /// is true if the conversation is not on their list now. It is false in a replay after newer messages.
         case conversationHidden(ConversationID, upTo: Position, wholly: Bool)
-        /// A hidden conversation is visible again, by a newer message or because the user created its distinct match.
+        /// A hidden conversation is visible again, because of a newer message or because the user created it again as
+        /// distinct.
         case conversationShown(ConversationView?)
-        /// The user deleted a message from their devices. `view` holds the conversation's counts and last message as the user sees them now.
+        /// The user deleted a message from their devices. `view` holds the conversation's current counts and last
+        /// message for the user.
         case messageHidden(MessageID, view: ConversationView?)
-        /// The user's own identity changed, or that of a user they follow.
+        /// The identity of the user, or of a user they follow, changed.
         case identityChanged(Identity)
-        /// The user follows this identity from now on, because the user or their application asked for it.
+        /// The user now follows this identity, at the request of the user or of the application.
         case followed(Identity)
-        /// The user does not follow this one any more, or its identity is gone.
+        /// The user no longer follows this user, or the identity was deleted.
         case unfollowed(UserID)
-        /// The application announced something to the user.
+        /// The user received an announcement from the application.
         case announced(Announcement)
         case announcementStatus(AnnouncementID, RecipientStatus)
         /// The user removed an announcement.
         case announcementDeleted(AnnouncementID)
-        /// What it was about is gone since; nothing is left to tell.
+        /// The object of the entry no longer exists, so the entry has no effect.
         case obsolete
-        /// The user deleted the messages of a conversation up to `upTo` from their devices; the conversation stays on the list. `view` holds its counts and
-        /// last message as they are now.
+        /// The user deleted the messages of a conversation up to `upTo` from their devices. The conversation stays on
+        /// the list; `view` holds its current counts and last message.
         case messagesHidden(upTo: Position, view: ConversationView)
-        /// A message was deleted for all in a conversation that the user has left. `view` holds the conversation's counts and last message as the user
-        /// sees them now; nil if the user takes part again, whom the conversation's own log tells.
+        /// A message was deleted for all participants in a conversation that the user has left. `view` holds the
+        /// conversation's current counts and last message for the user. It is nil if the user has rejoined, because
+        /// then the conversation's own log reports the deletion.
         case messageDeleted(MessageID, in: ConversationID, view: ConversationView?)
-        /// A conversation that the user has left was deleted for all.
+        /// A conversation that the user has left was deleted for all participants.
         case conversationDeleted(ConversationID)
-        /// The user has blocked and unblocked others.
+        /// The user blocked or unblocked other users.
         case blocksChanged(blocked: [UserID], unblocked: [UserID])
-        /// Another user has blocked this one, or blocks them no longer. The user's clients are not told.
+        /// Another user blocked or unblocked this user. Clients of this user do not receive it.
         case blockedBy(UserID, isBlocked: Bool)
     }
 }
 
-/// Tells the gateways of a user that the user is in a conversation they may not have subscribed to. Published on the user's channel; only a hint.
+/// A notice to the gateways that serve a user. It is published on the user's channel, and is only a hint.
 public struct UserNotice: Hashable, Sendable {
-    /// Why the gateways are told.
+    /// The kinds of notices.
     public enum Content: Hashable, Sendable {
-        /// The user was added at `position`, or the conversation was created there with the user in it.
+        /// The user was added at `position`, or the conversation was created at `position` with the user as a
+        /// participant.
         case added(ConversationID, position: Position)
         case change(UserChange)
-        /// The user's own log has come to this position, at this time. What it says is read from there: of many users who are told the same, only those who
-        /// are there cost more than this notice.
+        /// The head of the user's own log reached this position at this time. The gateways read the entries from the
+        /// log. A notice to many users is therefore cheap for users who are not connected.
         case logged(Position, at: Timestamp)
-        /// Sessions ended: their sockets must be closed. `tokenDigest` nil: all of the user's.
+        /// Sessions ended, and their sockets must be closed. `tokenDigest` nil: all sessions of the user.
         case sessionEnded(tokenDigest: [UInt8]?)
     }
-    /// The app in which ``user`` is a user; the channel is named by both.
+    /// The app in which ``user`` is a user. The channel's name contains both.
     public var appID: AppID
-    /// The user it concerns: gateways on which that user has no socket do not listen.
+    /// The user whom the notice concerns. Gateways without a socket of the user are not subscribed.
     public var user: UserID
-    /// All that is said; whatever else a gateway needs to know it asks for.
+    /// The content of the notice. A gateway requests anything else that it needs.
     public var content: Content
-    /// Published after the commit that it tells of.
+    /// Creates a notice, which is published after the commit of its cause.
     public init(appID: AppID, user: UserID, content: Content) {
         self.appID = appID
         self.user = user
@@ -242,18 +253,18 @@ public struct UserNotice: Hashable, Sendable {
     }
 }
 
-/// What a participant is doing at the keyboard (docs/conformance.md §12.6).
+/// The typing state of a participant (docs/conformance.md §12.6).
 public enum TypingAction: String, Sendable, CaseIterable { case started, paused, finished }
 
-/// An announced typing transition, published on the conversation's channel beside its changes.
+/// A typing transition, published on the conversation's channel beside its changes.
 public struct TypingSignal: Hashable, Sendable {
-    /// Names the channel it is published on, and by its ``ConversationID/shard`` the keys of the state.
+    /// The conversation. It determines the channel and, through ``ConversationID/shard``, the keys of the typing state.
     public var conversationID: ConversationID
-    /// The typist, who was a participant when the signal came; the typist is not told.
+    /// The typing user, who was a participant when the signal arrived. The signal is not sent to this user.
     public var user: UserID
-    /// The state that the typist has come to, or is still in: an unchanged one is announced again every few seconds at most.
+    /// The user's current typing state. An unchanged state is announced again at most every few seconds.
     public var action: TypingAction
-    /// Stands for an announcement: what a client merely repeated is none.
+    /// Creates a signal to be announced. A mere repetition by the client yields none.
     public init(conversationID: ConversationID, user: UserID, action: TypingAction) {
         self.conversationID = conversationID
         self.user = user

@@ -6,34 +6,35 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The name that a client gave one of its changes, so that it can send the request again when the answer was lost: what was carried out under the name before
-/// is answered as the first time, and not carried out again.
+/// An idempotency key: a client names a change with it, so that it can retry the request after a lost response. A
+/// change already carried out under the key is not repeated; the first response is returned.
 public struct Mutation: Hashable, Sendable {
-    /// Chosen by the client; unique among all changes of its user for as long as the change log is kept.
+    /// The key, chosen by the client. It is unique among all changes of the user within the change log's retention
+    /// time.
     public let id: UUID
-    /// Of the request, so that the same id with another request is noticed.
+    /// A hash of the request, which detects the reuse of the key for a different request.
     public let fingerprint: UInt64
 
-    /// Names a change.
+    /// Creates an idempotency key.
     public init(id: UUID, fingerprint: UInt64) {
         self.id = id
         self.fingerprint = fingerprint
     }
 }
 
-/// Where a change is told: a client whose copy has come so far contains it.
+/// The positions at which the logs contain a change. A client whose copy has reached them has applied the change.
 public struct LogPosition: Hashable, Sendable {
-    /// In the log of the conversation that was changed.
+    /// The position in the log of the changed conversation; nil if that log does not contain the change.
     public var position: Position?
-    /// In the own log of the user who changed it.
+    /// The position in the own log of the user who made the change; nil if that log does not contain it.
     public var userPosition: Position?
 
-    /// A change that stands in one of the logs, in both or in neither.
+    /// Creates the place of a change that is in one of the logs, in both or in neither.
     public init(position: Position? = nil, userPosition: Position? = nil) {
         self.position = position
         self.userPosition = userPosition
     }
 
-    /// A change that no log tells of.
+    /// The place of a change that no log contains.
     public static let nowhere = LogPosition()
 }

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A conversation as all its participants share it.
+/// A conversation, without the state that differs between participants.
 public struct Conversation: Hashable, Sendable {
-    /// Chosen by the client that created it, or by that client's gateway (docs/conformance.md §1.9).
+    /// The id, chosen by the client that created the conversation or by that client's gateway (docs/conformance.md
+    /// §1.9).
     public var id: ConversationID
-    /// When it was created, whenever its participants joined; the default order of lists goes by it (docs/conformance.md §5.2).
+    /// The time of creation, regardless of when participants joined. It determines the default order of lists
+    /// (docs/conformance.md §5.2).
     public var createdAt: Timestamp
-    /// Whether creating another one of the same participants finds this one; false for good once they have changed (docs/conformance.md §5.4).
+    /// True if creating a conversation with the same participants finds this one. It becomes false permanently when the
+    /// participants change (docs/conformance.md §5.4).
     public var isDistinct: Bool
-    /// Sorted by user id.
+    /// The participants, sorted by user id.
     public var participants: [BasicIdentity]
-    /// Nil: not loaded. The conversations service leaves it to the gateway, which asks the metadata service.
+    /// The metadata; nil if not loaded. The conversations service does not load it; the gateway requests it from the
+    /// metadata service.
     public var metadata: MetadataTree?
-    /// The last change that this value contains. Of a value composed of two sources it is the lower one (docs/architecture.md §6).
+    /// The position of the last change that this value contains. In a value composed of two sources it is the lower one
+    /// (docs/architecture.md §6).
     public var position: Position
-    /// Which history of the database this is true in: another one after it was restored to an older state. Opaque; only equality means anything.
+    /// An opaque identifier of the database's history, which changes when the database is restored to an older state.
+    /// Compare it for equality only.
     public var epoch: String
-    /// Fixed at creation.
+    /// The receipts that are disabled in this conversation, fixed at creation.
     public var receiptPolicy: ReceiptPolicy
-    /// `participants` must be sorted by user id.
+    /// Creates a conversation. `participants` must be sorted by user id.
     public init(
         id: ConversationID, createdAt: Timestamp, isDistinct: Bool, participants: [BasicIdentity], metadata: MetadataTree?, position: Position,
         epoch: String = "", receiptPolicy: ReceiptPolicy = []
@@ -34,41 +40,45 @@ public struct Conversation: Hashable, Sendable {
     }
 }
 
-/// The counts one user sees on a conversation, and the position up to which they are true.
+/// One user's counts in a conversation, and the position at which they are valid.
 ///
-/// They are arithmetic over a message count that every change carries, not counters kept up to date (docs/architecture.md §4).
+/// Unread and total counts are computed from the message count that every change carries. They are not stored counters
+/// (docs/architecture.md §4).
 public struct UserNumbers: Hashable, Sendable {
-    /// Messages that do not count as unread: the user's own, read, hidden or deleted ones.
+    /// The number of messages that do not count as unread: the user's own, read, hidden and deleted messages.
     public var uncounted: Int64
-    /// Messages that the user does not see: hidden by the user, or deleted for all.
+    /// The number of messages that the user does not see: hidden by the user, or deleted for all.
     public var hidden: Int64
-    /// The last change these counts contain; others with a lower position are out of date.
+    /// The position of the last change these counts include. Counts with a lower position are outdated.
     public var position: Position
-    /// Takes the counts as the database keeps them for the user: neither ever falls.
+    /// Creates counts from the values in the database, which never decrease.
     public init(uncounted: Int64, hidden: Int64, position: Position) {
         self.uncounted = uncounted
         self.hidden = hidden
         self.position = position
     }
-    /// `unread_message_count` when the conversation has had `messageCount` messages.
+    /// Returns `unread_message_count` for a conversation that has had `messageCount` messages.
     public func unread(of messageCount: Int64) -> Int64 { max(0, messageCount - uncounted) }
-    /// `total_message_count` when the conversation has had `messageCount` messages.
+    /// Returns `total_message_count` for a conversation that has had `messageCount` messages.
     public func total(of messageCount: Int64) -> Int64 { max(0, messageCount - hidden) }
 }
 
 /// A conversation from one user's point of view (docs/conformance.md §5.1).
 public struct ConversationView: Hashable, Sendable {
-    /// What all share; a former participant is shown it as of their leaving.
+    /// The shared conversation. A former participant sees its state at the time of leaving.
     public var conversation: Conversation
-    /// False for a user who left or was removed: they see the conversation as it was then, with `participants: []`.
+    /// False if the user left or was removed. The user then sees the conversation's state at that time, with
+    /// `participants: []`.
     public var isParticipant: Bool
-    /// The newest message the user sees, neither one they hid nor one later than their leaving; nil if there is none.
+    /// The newest message that the user sees, excluding messages hidden by the user or sent after the user left; nil:
+    /// none.
     public var lastMessage: Message?
-    /// The user's own counts, which no other participant is ever shown.
+    /// The user's own counts, which are never shown to other participants.
     public var numbers: UserNumbers
-    /// Messages the conversation has ever had, those deleted included; of a former participant, up to their leaving.
+    /// The number of messages the conversation has had, deleted ones included. For a former participant, the number at
+    /// the time of leaving.
     public var messageCount: Int64
-    /// `numbers` and `messageCount` must be of one moment, or what follows from them is wrong.
+    /// Creates a view. `numbers` and `messageCount` must be from the same moment, or the derived counts are wrong.
     public init(conversation: Conversation, isParticipant: Bool, lastMessage: Message?, numbers: UserNumbers, messageCount: Int64) {
         self.conversation = conversation
         self.isParticipant = isParticipant
@@ -76,13 +86,14 @@ public struct ConversationView: Hashable, Sendable {
         self.numbers = numbers
         self.messageCount = messageCount
     }
-    /// `unread_message_count`; of a former participant, as their messages say, what they had not read when they left.
+    /// The `unread_message_count` member. For a former participant, the number of unread messages at the time of
+    /// leaving.
     public var unreadCount: Int64 { numbers.unread(of: messageCount) }
-    /// `total_message_count`.
+    /// The `total_message_count` member.
     public var totalCount: Int64 { numbers.total(of: messageCount) }
 }
 
-/// Who a deletion is for (docs/conformance.md §5.7, §6.6).
+/// The scope of a deletion (docs/conformance.md §5.7, §6.6).
 public enum DeletionMode: String, Sendable {
     case allParticipants = "all_participants"
     case myDevices = "my_devices"

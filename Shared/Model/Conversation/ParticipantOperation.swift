@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One operation of a patch on the participants, as a client asked for it (docs/conformance.md §5.5).
+/// An operation of a client's patch of the participants (docs/conformance.md §5.5).
 public enum ParticipantOperation: Hashable, Sendable {
-    /// No effect on one who is there.
+    /// Adds a participant. No effect on a user who already takes part.
     case add(UserID)
-    /// No effect on one who is not.
+    /// Removes a participant. No effect on a user who does not take part.
     case remove(UserID)
-    /// Replaces them all.
+    /// Replaces all participants.
     case set([UserID])
 }

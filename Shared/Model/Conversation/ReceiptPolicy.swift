@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which receipts a conversation was created without. They are recorded all the same, for the reader's own devices; no other user is told or shown
-/// them (docs/conformance.md §5.4).
+/// The receipts that a conversation disables, fixed at its creation. Disabled receipts are still recorded for the
+/// reader's own devices, but not shown to other users (docs/conformance.md §5.4).
 public struct ReceiptPolicy: OptionSet, Hashable, Sendable {
-    /// As the database and the contracts hold it.
+    /// The bits as stored in the database and sent in the contracts.
     public let rawValue: Int32
-    /// Unknown bits mean nothing.
+    /// Creates a policy. Unknown bits are ignored.
     public init(rawValue: Int32) { self.rawValue = rawValue }
 
-    /// That a message was delivered is not shown.
+    /// Hides from other users that a message was delivered.
     public static let noDelivery = ReceiptPolicy(rawValue: 1)
-    /// That a message was read is not shown.
+    /// Hides from other users that a message was read.
     public static let noRead = ReceiptPolicy(rawValue: 2)
 }

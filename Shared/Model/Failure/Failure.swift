@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a request was refused, in the terms of the public protocol (docs/conformance.md §1.11). Travels between the services and out to the client.
+/// The reason for refusing a request, in terms of the public protocol (docs/conformance.md §1.11). It travels between
+/// services and to the client.
 ///
-/// A message never holds text of messages, tokens or SQL.
+/// Its text never contains message text, tokens or SQL.
 public struct Failure: Error, Hashable, Sendable {
-    /// The stable identifiers clients branch on.
+    /// The error codes: stable identifiers for clients.
     public enum Code: Int, Sendable, CaseIterable {
         case serviceUnavailable = 1
         case invalidAppID = 2
@@ -19,7 +20,7 @@ public struct Failure: Error, Hashable, Sendable {
         case internalServerError = 100
         case accessDenied = 101
         case notFound = 102
-        /// Only an app's own server is told.
+        /// Sent only to an app's own server.
         case objectDeleted = 103
         case missingProperty = 104
         case invalidProperty = 105
@@ -28,7 +29,7 @@ public struct Failure: Error, Hashable, Sendable {
         case conflict = 108
         case methodNotAllowed = 109
         case idInUse = 111
-        /// One of our own: a create on a socket that was not carried out because the one that it depends on failed.
+        /// An extension of Strata: a create on a socket was not carried out because the create it depends on failed.
         case predecessorFailed = 112
 
         /// The `id` member of an error object.
@@ -59,7 +60,7 @@ public struct Failure: Error, Hashable, Sendable {
             }
         }
 
-        /// The HTTP status that goes with it.
+        /// The HTTP status of a response with this error.
         public var status: Int {
             switch self {
             case .serviceUnavailable: 503
@@ -80,47 +81,48 @@ public struct Failure: Error, Hashable, Sendable {
         }
     }
 
-    /// What the `data` member holds.
+    /// The content of the `data` member.
     public indirect enum Detail: Hashable, Sendable {
         case none
-        /// Dotted path with index, for example `parts.0.mime_type`.
+        /// A dotted path with indexes, for example `parts.0.mime_type`.
         case property(String)
         case header(String)
         /// A fresh nonce, with ``Code/authenticationRequired``.
         case nonce(String)
-        /// The object that exists already, with ``Code/conflict`` and ``Code/idInUse``.
+        /// The existing object, with ``Code/conflict`` and ``Code/idInUse``.
         case conversation(ConversationView)
         case message(Message)
-        /// The `request_id` of the create that failed, with ``Code/predecessorFailed``. Does not leave the gateway but to its client.
+        /// The `request_id` of the failed create, with ``Code/predecessorFailed``. The gateway sends it only to its
+        /// client.
         case predecessor(String)
     }
 
-    /// What clients and the HTTP status go by.
+    /// The error code, which determines the HTTP status.
     public var code: Code
-    /// An English sentence for people; no client may depend on it.
+    /// An English sentence for humans. Clients must not depend on it.
     public var message: String
-    /// What the code alone does not tell: the property, the header, the nonce or the object.
+    /// Details beyond the code: the property, the header, the nonce or the object.
     public var detail: Detail
-    /// For what none of the functions below says already. `detail` must be of the kind that the code needs: the property for `invalid_property`, for
-    /// example.
+    /// Creates a failure for which no function below exists. `detail` must match the code: for example,
+    /// `invalid_property` requires the property.
     public init(_ code: Code, _ message: String, detail: Detail = .none) {
         self.code = code
         self.message = message
         self.detail = detail
     }
 
-    /// A required member is absent.
+    /// Returns the failure for a missing required member.
     public static func missing(_ property: String) -> Failure {
         Failure(.missingProperty, "The property \(property) is required.", detail: .property(property))
     }
-    /// A member has a value that cannot be taken; `reason` completes the sentence "The property x …".
+    /// Returns the failure for a member with an invalid value. `reason` completes the sentence "The property x …".
     public static func invalid(_ property: String, reason: String) -> Failure {
         Failure(.invalidProperty, "The property \(property) \(reason).", detail: .property(property))
     }
-    /// No such object, or none that this user may know of.
+    /// Returns the failure for an object that does not exist or is not visible to the user.
     public static func notFound(_ what: String) -> Failure { Failure(.notFound, "No such \(what).") }
-    /// Known to this user, but no longer permitted.
+    /// Returns the failure for an object that the user may know of but no longer access.
     public static func accessDenied(_ why: String) -> Failure { Failure(.accessDenied, why) }
-    /// Something we depend on is away; the client should try again.
+    /// The failure that reports an unavailable dependency. The client should retry.
     public static let unavailable = Failure(.serviceUnavailable, "The service is not available at the moment, please try again.")
 }

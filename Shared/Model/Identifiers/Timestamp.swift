@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A point in time: microseconds since 1970-01-01T00:00:00Z, the resolution of the database. The wire shows milliseconds.
+/// A point in time, in microseconds since 1970-01-01T00:00:00Z, the resolution of the database. The wire shows
+/// milliseconds.
 public struct Timestamp: Hashable, Comparable, Sendable {
-    /// Negative before 1970; leap seconds are not counted.
+    /// Microseconds since 1970-01-01T00:00:00Z, negative before, without leap seconds.
     public var microseconds: Int64
-    /// Takes any number; the wire shows the years 0 to 9999 and cuts off at either end.
+    /// Creates a timestamp from any number. The wire clamps it to the years 0 to 9999.
     public init(microseconds: Int64) { self.microseconds = microseconds }
-    /// To the microsecond: of two times that look equal on the wire one may still be earlier.
+    /// Compares microseconds. Times that are equal on the wire can still differ.
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.microseconds < b.microseconds }
 
-    /// This time moved by `duration`; fractions of a microsecond are dropped.
+    /// Returns the time moved by `duration`. Fractions of a microsecond are discarded.
     public func advanced(by duration: Duration) -> Timestamp {
         let (seconds, attoseconds) = duration.components
         return Timestamp(microseconds: microseconds &+ seconds &* 1_000_000 &+ attoseconds / 1_000_000_000_000)

@@ -2,14 +2,14 @@
 public import FoundationEssentials
 
 extension UUID {
-    /// Reads the 36 characters of a UUID in either case; nil for anything else.
+    /// Parses the 36 characters of a UUID in either case. Returns nil for anything else.
     public init?(text: some Collection<UInt8>) {
         let found = text.withContiguousStorageIfAvailable { UUID(bytes: $0) } ?? Array(text).withUnsafeBufferPointer { UUID(bytes: $0) }
         guard let found else { return nil }
         self = found
     }
 
-    /// The same for bytes in a row: a caller's generic collection costs many times as much.
+    /// Parses contiguous bytes. This is much faster than a generic collection.
     init?(bytes: UnsafeBufferPointer<UInt8>) {
         guard bytes.count == 36 else { return nil }
         var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -30,7 +30,7 @@ extension UUID {
         self.init(uuid: value)
     }
 
-    /// The 36 characters in lower case.
+    /// The 36 characters of the UUID in lower case.
     public var lowercaseText: String {
         String(unsafeUninitializedCapacity: 36) { target in
             var place = 0

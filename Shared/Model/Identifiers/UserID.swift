@@ -1,41 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The application's own name for a user: any text of 1 to 128 bytes of UTF-8 without control characters.
+/// The application's id for a user: 1 to 128 bytes of UTF-8 without control characters.
 public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// As the application spells it, byte for byte: neither normalized nor percent-encoded.
+    /// The id as the application spells it, byte for byte: neither normalized nor percent-encoded.
     public let rawValue: String
 
-    /// Nil if `text` is empty, longer than ``Limits/userIDBytes`` or contains a control character.
+    /// Validates `text`. Returns nil if it is empty, longer than ``Limits/userIDBytes`` or contains a control
+    /// character.
     public init?(_ text: some StringProtocol) {
         let utf8 = text.utf8
         guard !utf8.isEmpty, utf8.count <= Limits.userIDBytes, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return nil }
         rawValue = String(text)
     }
 
-    /// Takes a name that was checked before, for example one read back from our own database.
+    /// Creates an id from validated text, for example text read from our own database.
     public init(trusted text: String) { rawValue = text }
 
-    /// Stands for the app's own server, which acts in its own name, where a call between services names the user who acts. No user has an empty id.
+    /// The id that represents the app's own server as the actor in calls between services. No user has this empty id.
     public static let appServer = UserID(trusted: "")
-    /// Whether this is ``appServer``.
+    /// True if this is ``appServer``.
     public var isAppServer: Bool { rawValue.isEmpty }
 
-    /// The plain text; URLs and ids on the wire take ``percentEncoded`` and ``layerID``.
+    /// The plain text. URLs and ids on the wire use ``percentEncoded`` and ``layerID``.
     public var description: String { rawValue }
-    /// Equal byte for byte, as in the database. Swift alone would take two spellings of the same accented letter for one.
+    /// Compares bytes, as the database does. Swift's `String` considers different spellings of one accented letter
+    /// equal.
     public static func == (a: UserID, b: UserID) -> Bool {
         a.rawValue == b.rawValue && a.rawValue.utf8.count == b.rawValue.utf8.count && a.rawValue.utf8.elementsEqual(b.rawValue.utf8)
     }
-    /// Hashes the bytes. All spellings of a `String` have one hash, and one user id of 128 bytes has millions of spellings: they would fill one bucket.
+    /// Hashes the bytes. `String` gives all spellings one hash, and a user id of 128 bytes has millions of spellings,
+    /// which would collide.
     public func hash(into hasher: inout Hasher) {
         var text = rawValue
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
-    /// Byte order, the same in every process and in the database's C collation.
+    /// Compares bytes, in the order of the database's C collation.
     public static func < (a: UserID, b: UserID) -> Bool { a.rawValue.utf8.lexicographicallyPrecedes(b.rawValue.utf8) }
 
-    /// The user id percent-encoded exactly as client libraries encode it: unreserved are letters, digits, `-`, `_`, `.` and `*`;
-    /// everything else, also `! ~ ' ( )`, becomes upper-case hex (docs/conformance.md §1.6).
+    /// The id percent-encoded exactly as client libraries encode it. Letters, digits, `-`, `_`, `.` and `*` are
+    /// unreserved; all others, also `! ~ ' ( )`, become upper-case hex (docs/conformance.md §1.6).
     public var percentEncoded: String {
         if rawValue.utf8.allSatisfy(UserID.isUnreserved) { return rawValue }
         var out = ""
@@ -53,10 +56,11 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
         return out
     }
 
-    /// `layer:///identities/<percent-encoded user id>`.
+    /// The id in its wire format: `layer:///identities/<percent-encoded user id>`.
     public var layerID: String { "layer:///identities/\(percentEncoded)" }
 
-    /// Reads `layer:///identities/<encoded>`, or a bare user id as it stands in a URL path (percent-encoded); nil if neither.
+    /// Parses `layer:///identities/<encoded>` or a percent-encoded user id from a URL path. Returns nil for anything
+    /// else.
     public init?(parsing text: some StringProtocol) {
         var rest = Substring(text)
         if let slash = rest.utf8.lastIndex(of: UInt8(ascii: "/")) {
@@ -78,7 +82,7 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Nil if an escape is broken or the bytes are not UTF-8.
+    /// Decodes percent-encoded text. Returns nil if an escape is malformed or the bytes are not UTF-8.
     private static func percentDecoded(_ text: Substring) -> String? {
         if !text.utf8.contains(UInt8(ascii: "%")) { return String(text) }
         var bytes: [UInt8] = []

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is shown of a user wherever the user is mentioned (docs/conformance.md §4.2).
+/// The part of an identity that accompanies every mention of a user (docs/conformance.md §4.2).
 public struct BasicIdentity: Hashable, Sendable {
-    /// The user's `layer:///` id and URL are made from this.
+    /// The user's id, from which the `layer:///` id and the URL derive.
     public var userID: UserID
-    /// At most 128 Unicode scalars; nil until the application has told one.
+    /// The display name: at most 128 Unicode scalars; nil if the application has not set one.
     public var displayName: String?
-    /// At most 1024 Unicode scalars, passed on as the application gave it; nil if it gave none.
+    /// The avatar's URL as the application set it: at most 1024 Unicode scalars; nil if it set none.
     public var avatarURL: String?
-    /// The id alone is enough for a user who takes part without ever having signed in (docs/conformance.md §4.3).
+    /// Creates an identity. The id alone suffices for a participant who has never signed in (docs/conformance.md §4.3).
     public init(userID: UserID, displayName: String? = nil, avatarURL: String? = nil) {
         self.userID = userID
         self.displayName = displayName
@@ -16,27 +16,28 @@ public struct BasicIdentity: Hashable, Sendable {
     }
 }
 
-/// What the application told about a user (docs/conformance.md §4.1).
+/// A user's full identity, set by the application (docs/conformance.md §4.1).
 public struct Identity: Hashable, Sendable {
-    /// What is behind it, in the words of the wire (docs/conformance.md §4.1).
+    /// The kind of a user, in the words of the wire (docs/conformance.md §4.1).
     public enum Kind: String, Sendable { case user, bot }
-    /// What others are shown where the user is only mentioned.
+    /// The part that is shown where the user is only mentioned.
     public var basic: BasicIdentity
-    /// At most 128 Unicode scalars; nil if the application told none, as of all that follows.
+    /// The first name: at most 128 Unicode scalars; nil if the application set none. nil has this meaning in all
+    /// properties below.
     public var firstName: String?
-    /// At most 128 Unicode scalars.
+    /// The last name: at most 128 Unicode scalars.
     public var lastName: String?
-    /// At most 32 Unicode scalars, of whatever form.
+    /// The phone number: at most 32 Unicode scalars, in any format.
     public var phoneNumber: String?
-    /// At most 255 Unicode scalars, of whatever form.
+    /// The e-mail address: at most 255 Unicode scalars, in any format.
     public var emailAddress: String?
-    /// An RSA key of the user's, opaque to the server; at most 8192 Unicode scalars.
+    /// The user's RSA key, opaque to the server: at most 8192 Unicode scalars.
     public var publicKey: String?
-    /// Both `type` and `identity_type` on the wire; no identity token can set it.
+    /// The value of both `type` and `identity_type` on the wire. Identity tokens cannot set it.
     public var kind: Kind
-    /// At most 16 keys, no nesting.
+    /// Application-defined values: at most 16 keys, not nested.
     public var metadata: [String: String]
-    /// What is left out is not known; the identity of a user never heard of is `basic` alone, with nothing but the user's id.
+    /// Creates an identity. Omitted values are unknown; an unknown user's identity consists of the user id only.
     public init(
         basic: BasicIdentity, firstName: String? = nil, lastName: String? = nil, phoneNumber: String? = nil, emailAddress: String? = nil,
         publicKey: String? = nil, kind: Kind = .user, metadata: [String: String] = [:]
@@ -52,19 +53,21 @@ public struct Identity: Hashable, Sendable {
     }
 }
 
-/// A user's presence as others see it; `invisible` is only ever shown to its owner (docs/conformance.md §12.8).
+/// A user's presence. The status `invisible` is shown only to the user (docs/conformance.md §12.8).
 public struct Presence: Hashable, Sendable {
-    /// What can be shown, in the words of the wire; `auto` can only be asked for, and becomes one of these.
+    /// The statuses that can be shown, in the words of the wire. A client can also request `auto`, which becomes one of
+    /// these.
     public enum Status: String, Sendable, CaseIterable { case available, busy, away, offline, invisible }
-    /// The best of the statuses of the user's connections, `offline` without any.
+    /// The best status among the user's connections, or `offline` without connections.
     public var status: Status
-    /// When the user was last known to be `available`, `busy` or `away`; nil: never, or too long ago to be remembered.
+    /// The last time the user was known to be `available`, `busy` or `away`; nil: never, or too long ago to be
+    /// recorded.
     public var lastSeenAt: Timestamp?
-    /// Takes the real status; show it to others only by way of ``forOthers``.
+    /// Creates a presence with the real status. Use ``forOthers`` to show it to other users.
     public init(status: Status, lastSeenAt: Timestamp?) {
         self.status = status
         self.lastSeenAt = lastSeenAt
     }
-    /// What all users but this one are shown.
+    /// The presence that is shown to other users.
     public var forOthers: Presence { status == .invisible ? Presence(status: .offline, lastSeenAt: lastSeenAt) : self }
 }

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A message without a conversation, from the application to a list of its users, as one of them sees it (docs/conformance.md §9).
+/// An announcement as one of its recipients sees it: a message from the application to a list of users, without a
+/// conversation (docs/conformance.md §9).
 public struct Announcement: Hashable, Sendable {
-    /// Chosen by the application's server, or given to it.
+    /// The id, chosen by the application's server or generated for it.
     public var id: AnnouncementID
-    /// The position of the entry of this user's own log that told the user of it.
+    /// The position of the entry of the recipient's own log that delivered the announcement.
     public var position: Position
-    /// As it was told; a user with their present display name.
+    /// The sender. A user has the current display name.
     public var sender: MessageSender
-    /// The server's time, the same for all recipients.
+    /// The server's time, equal for all recipients.
     public var sentAt: Timestamp
-    /// At most as many as the service allows, in the order of the request; none once the sender has been erased.
+    /// The parts in the order of the request, at most as many as the service allows. Empty once the sender has been
+    /// erased.
     public var parts: [MessagePart]
-    /// How far it came with this user; no user is shown the status of another one.
+    /// The status with this recipient. Users do not see each other's status.
     public var status: RecipientStatus
     /// The `notification` object of the request, as JSON text.
     public var notification: String?
-    /// Checks nothing: what goes in was read from the database.
+    /// Creates an announcement without validation: the values were read from the database.
     public init(
         id: AnnouncementID, position: Position, sender: MessageSender, sentAt: Timestamp, parts: [MessagePart], status: RecipientStatus,
         notification: String? = nil

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-/// One piece of a message, kept verbatim (docs/conformance.md §6.2).
+/// A part of a message, stored verbatim (docs/conformance.md §6.2).
 public struct MessagePart: Hashable, Sendable {
-    /// Unique within its message; clients of version 2.0 are shown the part's index instead (docs/conformance.md §15).
+    /// The id, unique within the message. Version 2.0 clients see the part's index instead (docs/conformance.md §15).
     public var id: UUID
-    /// Any text but the empty one, parameters included: clients keep the structure of a message in them.
+    /// The MIME type with its parameters: any non-empty text. Clients encode the structure of a message in the
+    /// parameters.
     public var mimeType: String
-    /// Content sent inline, at most ``Limits/inlinePartUnits`` long; nil where it is in ``contentID`` instead.
+    /// The inline content, at most ``Limits/inlinePartUnits`` long; nil if the content is in ``contentID``.
     public var body: String?
-    /// `base64` or nil.
+    /// The encoding of ``body``: `base64` or nil.
     public var encoding: String?
-    /// Bytes of the decoded content, inline or rich.
+    /// The size of the decoded content in bytes, inline or rich.
     public var size: Int
-    /// Where the content is kept if it is not inline (docs/conformance.md §8).
+    /// The id of the rich content; nil if the content is inline (docs/conformance.md §8).
     public var contentID: ContentID?
-    /// When the part was changed last; nil: never.
+    /// The time of the part's last change; nil: never.
     public var updatedAt: Timestamp?
-    /// What a request says the size of its rich content is, until the service has looked up ``size``; nil where nothing is said. Never stored or shown.
+    /// The size of the rich content as stated in a request, used until the service has looked up ``size``; nil if not
+    /// stated. Never stored or shown.
     public var statedSize: Int?
-    /// `size` is taken as it is: the reader of the request has counted it.
+    /// Creates a part. `size` is not checked, because the reader of the request has counted it.
     public init(
         id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int, contentID: ContentID? = nil, updatedAt: Timestamp? = nil,
         statedSize: Int? = nil
@@ -35,12 +37,12 @@ public struct MessagePart: Hashable, Sendable {
     }
 }
 
-/// How far a message came with one recipient. It only ever moves forward.
+/// A recipient's status of a message. It only moves forward.
 public enum RecipientStatus: Int, Comparable, Sendable {
     case sent = 0, delivered = 1, read = 2
-    /// The way a message goes: `sent`, `delivered`, `read`.
+    /// Compares by the order of a message's progress: `sent`, `delivered`, `read`.
     public static func < (a: RecipientStatus, b: RecipientStatus) -> Bool { a.rawValue < b.rawValue }
-    /// The word on the wire.
+    /// The status's name on the wire.
     public var name: String {
         switch self {
         case .sent: "sent"
@@ -50,13 +52,13 @@ public enum RecipientStatus: Int, Comparable, Sendable {
     }
 }
 
-/// Who is shown as having sent a message or an announcement.
+/// The sender shown on a message or an announcement.
 public enum MessageSender: Hashable, Sendable {
-    /// The app's own server, under a name: a sender that cannot be written to.
+    /// The app's own server, under a name. This sender cannot receive messages.
     case name(String)
     case user(BasicIdentity)
 
-    /// Nil for a name.
+    /// The sending user; nil for a name.
     public var userID: UserID? {
         switch self {
         case .name: nil
@@ -65,46 +67,50 @@ public enum MessageSender: Hashable, Sendable {
     }
 }
 
-/// A message as stored, the same for all its readers; what depends on the reader (`is_unread`) follows from `recipients`.
+/// A stored message, equal for all readers. State that depends on the reader (`is_unread`) derives from `recipients`.
 public struct Message: Hashable, Sendable {
-    /// One recipient's status. A sender who takes part is among them, always as `read`.
+    /// A recipient's status. A sender who takes part is a recipient with status `read`.
     public struct Recipient: Hashable, Sendable {
-        /// A participant when the message was sent, or one who came later.
+        /// A participant at the time of sending, or a user who joined later.
         public var userID: UserID
-        /// Moves forward only; `read` from the beginning for the sender, and for one who came after the message was sent.
+        /// The status, which only moves forward. It is `read` from the beginning for the sender and for users who
+        /// joined after the message was sent.
         public var status: RecipientStatus
-        /// What others are shown: less than ``status`` where the conversation's ``ReceiptPolicy`` says so.
+        /// The status shown to other users. It is lower than ``status`` if the conversation's ``ReceiptPolicy``
+        /// disables receipts.
         public var shownStatus: RecipientStatus
-        /// Shown to all participants, or in a large conversation to the sender and this recipient only.
+        /// Creates a recipient. In a large conversation the status is shown only to the sender and this recipient,
+        /// otherwise to all participants.
         public init(userID: UserID, status: RecipientStatus, shownStatus: RecipientStatus? = nil) {
             self.userID = userID
             self.status = status
             self.shownStatus = shownStatus ?? status
         }
     }
-    /// Chosen by the client that sent it, or by that client's gateway (docs/conformance.md §1.9).
+    /// The id, chosen by the sending client or by that client's gateway (docs/conformance.md §1.9).
     public var id: MessageID
-    /// Where it was sent; a message never moves.
+    /// The conversation of the message, which never changes.
     public var conversationID: ConversationID
-    /// Of the change that created it.
+    /// The position of the change that created the message.
     public var position: Position
-    /// 1, 2, 3, … within the conversation; never shown to clients.
+    /// The message's number within the conversation: 1, 2, 3, … Never shown to clients.
     public var ordinal: Int64
-    /// A user with the display name of now, not of the time of sending.
+    /// The sender. A user has the current display name, not that at the time of sending.
     public var sender: MessageSender
-    /// The server's time, equal to that of the change that created it; never less than that of the message before.
+    /// The server's time, equal to that of the creating change. It is never less than that of the preceding message.
     public var sentAt: Timestamp
-    /// At least one, and at most as many as the service allows, in the order of the request.
+    /// The parts in the order of the request: at least one, at most as many as the service allows.
     public var parts: [MessagePart]
-    /// Sorted by user id, which looking a recipient up relies on. A sender who does not take part in the conversation is not among them.
+    /// The recipients, sorted by user id for binary search. A sender who does not take part in the conversation is not
+    /// among them.
     public var recipients: [Recipient]
-    /// The `notification` object of the request, as JSON text; delivered to recipients with the `create` packet only.
+    /// The `notification` object of the request, as JSON text. Recipients receive it only with the `create` packet.
     public var notification: String?
-    /// When one of its parts was changed last; nil: never.
+    /// The time of the last change of a part; nil: never.
     public var updatedAt: Timestamp?
-    /// Of its conversation: which receipts other users are not shown.
+    /// The receipts that the conversation disables.
     public var receiptPolicy: ReceiptPolicy
-    /// `recipients` must be sorted by user id, and have a sender who takes part among them.
+    /// Creates a message. `recipients` must be sorted by user id and include a sender who takes part.
     public init(
         id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: MessageSender, sentAt: Timestamp,
         parts: [MessagePart], recipients: [Recipient], notification: String? = nil, updatedAt: Timestamp? = nil, receiptPolicy: ReceiptPolicy = []
@@ -122,7 +128,7 @@ public struct Message: Hashable, Sendable {
         self.receiptPolicy = receiptPolicy
     }
 
-    /// The status of `userID`, or nil if that user is not among the recipients.
+    /// Returns the status of `userID`, or nil if that user is not a recipient.
     public func status(of userID: UserID) -> RecipientStatus? {
         var (low, high) = (0, recipients.count)
         while low < high {
@@ -131,9 +137,9 @@ public struct Message: Hashable, Sendable {
         }
         return low < recipients.count && recipients[low].userID == userID ? recipients[low].status : nil
     }
-    /// Whether the message counts as unread for `userID`.
+    /// Returns true if the message counts as unread for `userID`.
     public func isUnread(by userID: UserID) -> Bool { status(of: userID).map { $0 < .read } ?? false }
 }
 
-/// The two receipts a client can give.
+/// The receipts that a client can give.
 public enum ReceiptKind: String, Sendable { case delivery, read }

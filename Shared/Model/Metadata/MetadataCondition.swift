@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a query asks of the metadata of conversations: one value, at a key path that the app has indexed.
+/// A condition on the metadata of conversations: one value, at a key path that the app has indexed.
 public struct MetadataCondition: Hashable, Sendable {
-    /// What is asked of the value.
+    /// A test of a metadata value.
     public enum Test: Hashable, Sendable {
-        /// It is this text.
+        /// The value equals this text.
         case equals(String)
-        /// It begins with this text.
+        /// The value begins with this text.
         case hasPrefix(String)
-        /// There is one.
+        /// The value exists.
         case exists
     }
 
-    /// Where the value is.
+    /// The indexed key path.
     public var path: MetadataPath
-    /// What is asked of it.
+    /// The test of the value at ``path``.
     public var test: Test
 
-    /// The path must have been checked.
+    /// Creates a condition. `path` must be valid.
     public init(path: MetadataPath, test: Test) {
         self.path = path
         self.test = test
     }
 
-    /// Bytes of a prefix, at most: of longer values, an index holds this much and a digest.
+    /// The maximum length of a prefix, in bytes. For longer values, an index stores this prefix and a digest.
     public static let prefixBytes = 224
-    /// Conversations that match are counted up to this number.
+    /// The maximum to which matching conversations are counted.
     public static let counted = 1_000
 }
 
-/// A key path that an app has named, by which its conversations can be found.
+/// A key path that an app has indexed, so that conversations can be queried by it.
 public struct MetadataIndex: Hashable, Sendable {
-    /// The path.
+    /// The indexed path.
     public var path: MetadataPath
-    /// When the app named it.
+    /// The time at which the app created the index.
     public var createdAt: Timestamp
-    /// When all conversations that were there had been looked at; nil: they still are, and the index cannot be asked yet.
+    /// The time at which all existing conversations were indexed; nil while indexing is in progress and the index
+    /// cannot be queried.
     public var readyAt: Timestamp?
 
-    /// The path must have been checked.
+    /// Creates an index. `path` must be valid.
     public init(path: MetadataPath, createdAt: Timestamp, readyAt: Timestamp?) {
         self.path = path
         self.createdAt = createdAt
         self.readyAt = readyAt
     }
 
-    /// Key paths that an app can name: each makes writes of its conversations dearer.
+    /// The maximum number of indexes of an app. Each one makes writes of its conversations more expensive.
     public static let most = 16
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How large the metadata of one conversation may be, as an operator has decided it.
+/// The operator's limits on the metadata of one conversation.
 ///
-/// A tree that is beyond a limit, since the limit was lowered or is newer than the tree, may still change in any way that does not let it grow.
+/// A tree can exceed a limit that was lowered or introduced later. Such a tree may still change, but not grow.
 public struct MetadataLimits: Hashable, Sendable {
-    /// Values; nil: no limit.
+    /// The maximum number of values; nil: no limit.
     public var keys: Int?
-    /// Bytes of all paths and values; nil: no limit.
+    /// The maximum size in bytes of all paths and values; nil: no limit.
     public var bytes: Int?
-    /// Nil, the default: no limit.
+    /// Creates limits. Nil, the default, means no limit.
     public init(keys: Int? = nil, bytes: Int? = nil) {
         self.keys = keys
         self.bytes = bytes
@@ -21,13 +21,13 @@ public struct MetadataLimits: Hashable, Sendable {
         if let bytes, leaves.reduce(0, { $0 + $1.bytes }) > bytes { throw tooLarge }
     }
 
-    /// A patch would let the tree grow beyond ``keys``.
+    /// The failure of a patch that would let the tree grow beyond ``keys``.
     public var tooManyKeys: Failure { .invalid("metadata", reason: "would have more than \(keys ?? 0) keys") }
-    /// A patch would let the tree grow beyond ``bytes``.
+    /// The failure of a patch that would let the tree grow beyond ``bytes``.
     public var tooLarge: Failure { .invalid("metadata", reason: "would have more than \(bytes ?? 0) bytes of paths and values") }
 }
 
 extension MetadataLeaf {
-    /// What it counts for in ``MetadataLimits/bytes``: the UTF-8 of its path and its value.
+    /// The size of the leaf with regard to ``MetadataLimits/bytes``: the UTF-8 bytes of its path and value.
     public var bytes: Int { path.dotted.utf8.count + value.utf8.count }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks metadata once more before it reaches the database, whichever service it came to: a mistake there would cost a whole group of strangers'
-/// statements a second run, and a gateway of another version may know other rules.
+/// A check of metadata in the service, before it reaches the database. An invalid value would make the database run a
+/// whole group of unrelated statements twice. A gateway of another version may apply different rules.
 public struct MetadataPatchValidation: Sendable {
-    /// Operations and values of one patch, at most. Locks are held while a patch is carried out.
+    /// The maximum number of operations and values in one patch. Locks are held while a patch is carried out.
     public let maximumItems: Int
 
-    /// The number of items that is the default of every service: carried out, so many take about a second.
+    /// The default number of items in every service. A patch of this size takes about one second.
     public static let defaultMaximumItems = 20_000
 
-    /// Checks with an operator's number of items.
+    /// Creates a check with an operator's maximum.
     public init(maximumItems: Int = defaultMaximumItems) { self.maximumItems = maximumItems }
 
     /// Checks the operations of a patch.
@@ -21,7 +21,7 @@ public struct MetadataPatchValidation: Sendable {
         for operation in operations { try checkOperation(operation) }
     }
 
-    /// Checks the values of a conversation's first tree, however many there are.
+    /// Checks the values of a conversation's first tree, without limiting their number.
     /// - Throws: ``Failure`` naming the property (`metadata.a.b`) at fault.
     public func checkTree(_ leaves: [MetadataLeaf]) throws(Failure) { try checkOperation(.set(.root, leaves: leaves)) }
 
@@ -52,7 +52,7 @@ public struct MetadataPatchValidation: Sendable {
         guard !value.contains(0) else { throw .invalid(property(leaf.path), reason: "contains a NUL character") }
     }
 
-    /// No path may be the beginning of another one: one place cannot hold a value and a tree.
+    /// Throws if a path is a prefix of another one, because one path cannot hold both a value and a tree.
     private func checkPrefixes(_ paths: Set<String>) throws(Failure) {
         for path in paths {
             var end = path.utf8.startIndex
@@ -69,10 +69,10 @@ public struct MetadataPatchValidation: Sendable {
 }
 
 extension Collection<MetadataOperation> {
-    /// Operations and the values in them, which is what a patch is measured by.
+    /// The number of operations and of values in them, which determines the size of a patch.
     public var itemCount: Int { reduce(0) { $0 + 1 + $1.leaves.count } }
 
-    /// Whether a patch of these operations is so much work that others should not have to wait in one transaction with it.
+    /// True if a patch of these operations is too large to share a transaction with other statements.
     public var isLarge: Bool {
         contains { $0.path == .root } || itemCount > largeItems
             || reduce(0) { $0 + $1.path.dotted.utf8.count + $1.leaves.reduce(0) { $0 + $1.bytes } } > largeBytes
@@ -80,15 +80,15 @@ extension Collection<MetadataOperation> {
 }
 
 extension Collection<MetadataLeaf> {
-    /// Whether a conversation with these values is so much work to create that others should not have to wait for it.
+    /// True if creating a conversation with these values is too large to share a transaction with other statements.
     public var isLarge: Bool { count > largeItems || reduce(0) { $0 + $1.bytes } > largeBytes }
 }
 
-/// Operations and values, and their bytes, that are handled together with those of others.
+/// The maximum items (operations and values) and bytes of a write that shares a transaction with others.
 private let (largeItems, largeBytes) = (64, 16 << 10)
 
 extension MetadataOperation {
-    /// The values that it sets; none for a deletion.
+    /// The values that the operation sets; empty for a deletion.
     public var leaves: [MetadataLeaf] {
         if case .set(_, let leaves) = self { leaves } else { [] }
     }

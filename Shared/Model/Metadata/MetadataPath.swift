@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way to a value in a metadata tree: one or more keys of letters, digits, `-` and `_` (docs/architecture.md §5).
+/// A path to a value in a metadata tree: one or more keys of letters, digits, `-` and `_` (docs/architecture.md §5).
 ///
-/// In storage and on the wire the keys are joined by dots; no key can contain one, so nothing is ever escaped.
+/// Storage and the wire join the keys with dots. Keys cannot contain dots, so no escaping is necessary.
 public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The dotted path, for example `trip.city`; empty for the root.
     public let dotted: String
 
-    /// The whole tree.
+    /// The path of the whole tree.
     public static let root = MetadataPath(trusted: "")
-    /// Takes a path that was checked before, for example one read back from our own database.
+    /// Creates a path from validated text, for example text read from our own database.
     public init(trusted dotted: String) { self.dotted = dotted }
 
-    /// Checks a dotted path without the leading `metadata.`.
-    /// - Throws: ``Failure`` naming `metadata.<path>` if a key is empty or has another character, or the path is too deep or too long.
+    /// Validates a dotted path without the leading `metadata.`.
+    /// - Throws: ``Failure`` naming `metadata.<path>` if a key is empty or has an invalid character, or the path is too
+    ///   deep or too long.
     public init(validating dotted: some StringProtocol) throws(Failure) {
         let utf8 = dotted.utf8
         guard utf8.count <= Limits.metadataPathBytes else {
@@ -40,11 +41,11 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
         self.dotted = String(dotted)
     }
 
-    /// Keys that no client may set. Clients in JavaScript walk a path from object to object, and by these would come to the prototype that all objects share.
-    /// Where they were stored before they were refused they are read, and can be deleted.
+    /// Keys that clients may not set. A JavaScript client that walks a path through objects would reach the shared
+    /// prototype by them. Keys stored before this rule existed can be read and deleted.
     public static let reservedKeys: Set<Substring> = ["__proto__", "constructor", "prototype"]
 
-    /// Checks that a value may be set here: that none of the keys is reserved.
+    /// Checks that the path contains no reserved key, so that a value may be set.
     /// - Throws: ``Failure`` naming `metadata.<path>`.
     public func checkSettable() throws(Failure) {
         guard !keys.contains(where: { MetadataPath.reservedKeys.contains($0) }) else {
@@ -52,18 +53,18 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
         }
     }
 
-    /// The path of `key` below this one. `key` must have been checked.
+    /// Returns the path of `key` below this path. `key` must be valid.
     public func appending(_ key: some StringProtocol) -> MetadataPath {
         MetadataPath(trusted: dotted.isEmpty ? String(key) : "\(dotted).\(key)")
     }
-    /// The keys from the root down.
+    /// The keys, beginning at the root.
     public var keys: [Substring] { dotted.isEmpty ? [] : dotted.split(separator: ".", omittingEmptySubsequences: false) }
     /// The dotted path, without the `metadata.` that precedes it on the wire.
     public var description: String { dotted }
-    /// Byte order, as the database's C collation.
+    /// Compares bytes, in the order of the database's C collation.
     public static func < (a: MetadataPath, b: MetadataPath) -> Bool { a.dotted.utf8.lexicographicallyPrecedes(b.dotted.utf8) }
 
-    /// Whether `byte` may stand in a key.
+    /// Returns true if `byte` is allowed in a key.
     @inline(__always)
     public static func isKeyByte(_ byte: UInt8) -> Bool {
         switch byte {

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One value with its path: how metadata is stored and how a tree travels between the services.
+/// A metadata value with its path: the unit of storage and of transport between the services.
 public struct MetadataLeaf: Hashable, Sendable {
-    /// From the root of the whole tree, also where a subtree is set; never the root itself.
+    /// The path from the root of the whole tree, even if a subtree is set. It is never the root itself.
     public var path: MetadataPath
-    /// At most ``Limits/metadataValueBytes`` bytes of UTF-8 without a NUL; may be empty.
+    /// The value: at most ``Limits/metadataValueBytes`` bytes of UTF-8 without NUL; may be empty.
     public var value: String
-    /// Checks nothing: what clients send is checked where it is read.
+    /// Creates a leaf without validation: input of clients is validated where it is read.
     public init(path: MetadataPath, value: String) {
         self.path = path
         self.value = value
     }
 }
 
-/// What a key of a metadata tree holds.
+/// The value of a key in a metadata tree.
 public enum MetadataValue: Hashable, Sendable {
     case text(String)
     case tree(MetadataTree)
 }
 
-/// A nested structure of strings. A subtree without a leaf is the same as none, and never appears.
+/// A nested structure of strings. An empty subtree is equivalent to none and never appears.
 public struct MetadataTree: Hashable, Sendable {
-    /// By their first key, in no order; see ``leaves`` for one.
+    /// The values by their first key, unordered. See ``leaves`` for an ordered list.
     public private(set) var children: [String: MetadataValue]
-    /// The tree of a conversation without metadata: `{}` on the wire, never null (docs/conformance.md §5.1).
+    /// Creates an empty tree, which is `{}` on the wire, never null (docs/conformance.md §5.1).
     public init() { children = [:] }
-    /// Builds the tree of `leaves`. Should one leaf's path be a prefix of another's, the longer one wins; storage never holds such a pair.
+    /// Creates the tree of `leaves`. If a leaf's path is a prefix of another's, the longer path wins; storage never
+    /// holds such a pair.
     public init(leaves: some Sequence<MetadataLeaf>) {
         children = [:]
         for leaf in leaves { insert(leaf.value, at: leaf.path.keys[...]) }
     }
-    /// Whether there is no value anywhere in it.
+    /// True if the tree contains no value.
     public var isEmpty: Bool { children.isEmpty }
 
     /// All values with their paths, in byte order of the paths' keys.
@@ -40,7 +41,7 @@ public struct MetadataTree: Hashable, Sendable {
         return out
     }
 
-    /// The value at `path`, or nil.
+    /// Returns the value at `path`, or nil.
     public subscript(path: MetadataPath) -> MetadataValue? {
         var node = MetadataValue.tree(self)
         for key in path.keys {
@@ -75,14 +76,14 @@ public struct MetadataTree: Hashable, Sendable {
     }
 }
 
-/// One operation of a patch, as a client asked for it. `set` replaces whatever was at the path, or above or below it.
+/// An operation of a client's patch. `set` replaces any values at the path, above it and below it.
 public enum MetadataOperation: Hashable, Sendable {
-    /// Sets one value; an empty list of leaves is the same as `delete`. For a value that is a string the only leaf has the path itself;
-    /// for an object the leaves lie below it. The root path replaces the whole tree.
+    /// Sets one value. A string has a single leaf with the path itself; the leaves of an object are below the path. An
+    /// empty list of leaves is equivalent to `delete`. The root path replaces the whole tree.
     case set(MetadataPath, leaves: [MetadataLeaf])
     case delete(MetadataPath)
 
-    /// Where it takes effect; the root stands for the whole tree.
+    /// The path to which the operation applies. The root means the whole tree.
     public var path: MetadataPath {
         switch self {
         case .set(let path, _), .delete(let path): path
@@ -90,15 +91,15 @@ public enum MetadataOperation: Hashable, Sendable {
     }
 }
 
-/// What one step of a committed patch did: a leaf that has a new value, or a path below which nothing is left.
+/// The effect of one step of a committed patch: a leaf with a new value, or a path whose values were deleted.
 ///
-/// The list of a change is in an order in which a client can apply it: deletions first, then sets by path.
+/// A change lists its effects in the order in which a client can apply them: deletions first, then sets by path.
 public struct MetadataEffect: Hashable, Sendable {
-    /// Of the leaf that was set, or the shortest path below which the deletion left nothing.
+    /// The path of the leaf that was set, or the shortest path below which no value remains.
     public var path: MetadataPath
-    /// Nil: deleted.
+    /// The new value; nil: deleted.
     public var value: String?
-    /// Stands for something that did change: setting what was there already has no effect, and is not announced.
+    /// Creates an effect of an actual change. Setting an equal value has no effect and is not announced.
     public init(path: MetadataPath, value: String?) {
         self.path = path
         self.value = value
@@ -106,7 +107,7 @@ public struct MetadataEffect: Hashable, Sendable {
 }
 
 extension MetadataTree {
-    /// Applies what a change says, as a client does.
+    /// Applies the effects of a change, as a client does.
     public mutating func applyEffects(_ effects: some Sequence<MetadataEffect>) {
         for effect in effects { setLeaf(effect.value, at: effect.path.keys[...]) }
     }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-/// Identifies a webhook.
+/// The identifier of a webhook.
 public struct WebhookID: ObjectID {
-    /// Where it stands in an id that does not name the app.
+    /// The path segment in an id that does not name the app.
     public static let path = "webhooks"
-    /// Made when the webhook is registered.
+    /// The UUID, generated when the webhook is registered.
     public let rawValue: UUID
-    /// Takes any UUID; whether there is such a webhook is for the database to say.
+    /// Creates an id from any UUID. Only the database knows whether the webhook exists.
     public init(rawValue: UUID) { self.rawValue = rawValue }
 
-    /// The identifier as the Server API and receivers spell it: `layer:///apps/<app>/webhooks/<uuid>`.
+    /// Returns the identifier in the format of the Server API and of receivers: `layer:///apps/<app>/webhooks/<uuid>`.
     public func layerID(in app: AppID) -> String { "\(Self.prefix(in: app))\(self)" }
 
-    /// Reads a bare UUID, ``layerID(in:)`` or `layer:///webhooks/<uuid>`; nil for anything else, such as the webhook of another app.
+    /// Parses a bare UUID, ``layerID(in:)`` or `layer:///webhooks/<uuid>`. Returns nil for anything else, such as a
+    /// webhook of another app.
     public init?(parsing text: some StringProtocol, in app: AppID) {
         let (text, prefix) = (String(text), Self.prefix(in: app))
         guard text.lowercased().hasPrefix(prefix) else {
@@ -27,36 +28,36 @@ public struct WebhookID: ObjectID {
     private static func prefix(in app: AppID) -> String { "layer:///apps/\(app)/webhooks/" }
 }
 
-/// Where an app's server wants to be told of events.
+/// A webhook: the registration of an app's server for events.
 public struct Webhook: Hashable, Sendable {
-    /// Whether it is told.
+    /// The states of a webhook. Only an active one receives events.
     public enum Status: String, Sendable {
-        /// The receiver is being asked whether it wants the events, or has just said so.
+        /// The receiver is being verified: it is asked whether it wants the events, or has just confirmed it.
         case unverified
         case active
         case inactive
     }
 
-    /// Made when it was registered.
+    /// The id, generated at registration.
     public var id: WebhookID
-    /// Whose server is told.
+    /// The app whose server receives the events.
     public var app: AppID
-    /// Of the payloads.
+    /// The version of the payloads.
     public var version: WebhookVersion
-    /// HTTPS, except in development.
+    /// The receiver's URL: HTTPS, except in development.
     public var targetURL: String
-    /// As the app's server named them.
+    /// The names of the subscribed events, as the app's server specified them.
     public var events: [String]
-    /// Sent along with each event.
+    /// The app's key-value pairs that are sent with each event.
     public var config: [String: String]
-    /// Whether it is told.
+    /// The state, which determines whether the webhook receives events.
     public var status: Status
-    /// Why it is inactive.
+    /// The reason why the webhook is inactive.
     public var statusReason: String?
-    /// When it was registered.
+    /// The time of registration.
     public var createdAt: Timestamp
 
-    /// Takes everything as it is.
+    /// Creates a webhook without validation.
     public init(
         id: WebhookID, app: AppID, version: WebhookVersion, targetURL: String, events: [String], config: [String: String], status: Status,
         statusReason: String?, createdAt: Timestamp
@@ -75,26 +76,26 @@ public struct Webhook: Hashable, Sendable {
 
 /// One attempt to deliver an event to a webhook.
 public struct WebhookDelivery: Hashable, Sendable {
-    /// Of the event.
+    /// The id of the event.
     public var event: UUID
-    /// As the webhook's version names it.
+    /// The event's name in the webhook's version.
     public var type: String
-    /// When the event happened.
+    /// The time of the event.
     public var createdAt: Timestamp
-    /// When the attempt began.
+    /// The time at which the attempt began.
     public var attemptedAt: Timestamp
-    /// Counted from 1.
+    /// The number of the attempt, from 1.
     public var attempt: Int
-    /// Whether the receiver accepted it.
+    /// True if the receiver accepted the event.
     public var isDelivered: Bool
-    /// Of the HTTP response; nil: there was none.
+    /// The status of the HTTP response; nil: no response.
     public var responseStatus: Int?
-    /// From the beginning of the attempt to the response, or to its failure.
+    /// The time from the beginning of the attempt to the response or the failure.
     public var latency: Duration
-    /// Why it failed.
+    /// The reason for the failure; nil if there was none.
     public var error: String?
 
-    /// Takes everything as it is.
+    /// Creates a delivery without validation.
     public init(
         event: UUID, type: String, createdAt: Timestamp, attemptedAt: Timestamp, attempt: Int, isDelivered: Bool, responseStatus: Int?,
         latency: Duration, error: String?
@@ -111,17 +112,17 @@ public struct WebhookDelivery: Hashable, Sendable {
     }
 }
 
-/// What a webhook is told, as it was when it happened.
+/// An event for webhooks, with the state of its objects at the time of the event.
 public struct WebhookEvent: Sendable {
-    /// What happened.
+    /// The objects of an event.
     public enum Content: Sendable {
-        /// A message, as it is after the event; without parts if it was deleted.
+        /// A message in its state after the event; without parts if it was deleted.
         case message(Message)
-        /// A part of a message, which the message does not have any more if it was deleted.
+        /// A part of a message. If the part was deleted, the message does not contain it.
         case part(UUID, of: Message)
-        /// Receipts of the messages from one position to another, both included.
+        /// Receipts of the messages between two positions, both inclusive.
         case receipts(RecipientStatus, from: Position, to: Position, in: ConversationID)
-        /// A conversation, and what of its metadata changed.
+        /// A conversation, and the changes of its metadata.
         case conversation(Conversation, effects: [MetadataEffect]?)
         /// Users who were added or removed.
         case participation([BasicIdentity], in: Conversation)
@@ -129,24 +130,24 @@ public struct WebhookEvent: Sendable {
         case push(Push)
     }
 
-    /// What an operator's relay needs to reach the devices of a user.
+    /// A push notification, with the data that an operator's relay needs to reach a user's devices.
     public struct Push: Sendable {
-        /// Of the notification.
+        /// The id of the notification.
         public var id: UUID
-        /// Whose devices are meant.
+        /// The user whose devices receive the notification.
         public var user: UserID
-        /// What the devices show at the app's icon; nil: it is not known.
+        /// The number for the app icon's badge; nil: unknown.
         public var badge: Int?
-        /// A JSON object, as the app's server wrote it.
+        /// The notification as a JSON object, as written by the app's server.
         public var notification: String
-        /// A JSON array: of each device `device_id`, `type` and `token`, and what belongs to them.
+        /// A JSON array with one object for each device: `device_id`, `type`, `token` and their attributes.
         public var tokens: String
-        /// Of the message that the notification is about; nil: it is about none.
+        /// The conversation of the message in ``message``; nil: none.
         public var conversation: ConversationID?
-        /// The message that the notification is about.
+        /// The message that caused the notification; nil: none.
         public var message: MessageID?
 
-        /// Takes everything as it is.
+        /// Creates a notification without validation.
         public init(
             id: UUID, user: UserID, badge: Int?, notification: String, tokens: String, conversation: ConversationID?, message: MessageID?
         ) {
@@ -160,18 +161,18 @@ public struct WebhookEvent: Sendable {
         }
     }
 
-    /// A repetition has the same.
+    /// The id of the event, equal in all its delivery attempts.
     public var id: UUID
-    /// What happened, in a word.
+    /// The kind of the event.
     public var kind: WebhookEventKind
-    /// When it happened.
+    /// The time of the event.
     public var createdAt: Timestamp
-    /// Who caused it; nil: the app's own server.
+    /// The user who caused the event; nil: the app's own server.
     public var actor: BasicIdentity?
-    /// The objects that it concerns.
+    /// The affected objects.
     public var content: Content
 
-    /// Takes everything as it is.
+    /// Creates an event without validation.
     public init(id: UUID, kind: WebhookEventKind, createdAt: Timestamp, actor: BasicIdentity?, content: Content) {
         self.id = id
         self.kind = kind

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A version of the payloads that a webhook is sent.
+/// A version of the payloads for webhooks.
 public enum WebhookVersion: String, Hashable, Sendable, CaseIterable {
     case v1 = "1.0"
     case v2 = "2.0"
     case v3 = "3.0"
 }
 
-/// What a webhook can be told of. The raw value is how the database names it.
+/// The kinds of events for webhooks. The raw value is the name in the database.
 public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
     case messageCreated = "Message.created"
     case messageUpdated = "Message.updated"
@@ -15,31 +15,32 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
     case partCreated = "MessagePart.created"
     case partUpdated = "MessagePart.updated"
     case partDeleted = "MessagePart.deleted"
-    /// Receipts of a run of messages, since 2.0.
+    /// Receipts of consecutive messages, since version 2.0.
     case receiptCreated = "Receipt.created"
-    /// A receipt of one message, in 1.0.
+    /// A receipt of one message, in version 1.0.
     case messageDelivered = "message.delivered"
-    /// A receipt of one message, in 1.0.
+    /// A receipt of one message, in version 1.0.
     case messageRead = "message.read"
     case conversationCreated = "Conversation.created"
     case conversationUpdated = "Conversation.updated"
     case conversationDeleted = "Conversation.deleted"
     case participationCreated = "Participation.created"
     case participationDeleted = "Participation.deleted"
-    /// Any change of participants, in 1.0.
+    /// Any change of participants, in version 1.0.
     case participantsUpdated = "conversation.updated.participants"
-    /// A notification for the devices of one user.
+    /// A push notification for the devices of one user.
     case push = "Push"
 
-    /// What an app's server calls it.
+    /// Returns the name of the event kind in a version.
     public func name(in version: WebhookVersion) -> String {
         guard version == .v1 else { return rawValue }
         return Self.firstNames.first { $0.value == self }?.key ?? rawValue
     }
 
-    /// Returns the kinds of events that a name stands for in a version.
+    /// Returns the event kinds that a name denotes in a version.
     /// - Parameter name: a released name, see ``released(name:in:)``.
-    /// - Returns: nil for a name that the version does not have; an empty array for a name of the version that never happens in Strata.
+    /// - Returns: nil for a name that the version does not define; an empty array for a defined name whose events never
+    ///   occur in Strata.
     public static func kinds(named name: String, in version: WebhookVersion) -> [WebhookEventKind]? {
         if version == .v1 {
             if let kind = firstNames[name] { return [kind] }
@@ -54,7 +55,7 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Of channels, which Strata does not have.
+    /// Events of channels, which Strata does not have.
     private static let neverHappening = Set(["Channel", "Membership"].flatMap { kind in ["created", "updated", "deleted"].map { "\(kind).\($0)" } })
 
     private static let firstNames: [String: WebhookEventKind] = [
@@ -63,7 +64,8 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
         "conversation.updated.metadata": .conversationUpdated, "conversation.deleted": .conversationDeleted,
     ]
 
-    /// Returns the released name of an event. Version 1.0 had other names for two events before it was released; registrations may still use them.
+    /// Returns the released name of an event. Before its release, version 1.0 used other names for two events;
+    /// registrations may still contain them.
     public static func released(name: String, in version: WebhookVersion) -> String {
         version == .v1 ? preReleaseNames[name] ?? name : name
     }

@@ -2,13 +2,12 @@
 
 import CLibPQ
 
-/// What libpq and the session are told when a connection is opened.
+/// The parameters for opening a connection with libpq, and the session's settings.
 struct ConnectionParameters: Sendable {
     let keywords: [(name: String, value: String)]
-    /// Session settings, applied with `set_config` right after connecting.
+    /// Session settings, applied with `set_config` after connecting.
     let settings: [(name: String, value: String)]
 
-    /// Whether libpq can parse `url`.
     static func isValid(_ url: String) -> Bool {
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(url, &message) else {
@@ -20,7 +19,7 @@ struct ConnectionParameters: Sendable {
     }
 
     init(_ configuration: PostgresConfiguration) {
-        // What stands before "dbname" yields to the URL; what stands after it does not.
+        // The URL overrides keywords before "dbname", but not those after it.
         keywords = [
             ("gssencmode", "disable"),
             ("keepalives", "1"),
@@ -39,11 +38,12 @@ struct ConnectionParameters: Sendable {
             ("statement_timeout", "\(configuration.statementTimeout.wholeMilliseconds)"),
             ("lock_timeout", "\(configuration.lockTimeout.wholeMilliseconds)"),
             ("idle_in_transaction_session_timeout", "\(configuration.idleInTransactionTimeout.wholeMilliseconds)"),
-            // What these settings rule out, the planner gives a price that no plan is worth, and compiling such a plan takes a second at each execution.
+            // The planner assigns huge costs to the plans that these settings disable. JIT-compiling such a plan takes
+            // a second at each execution.
             ("jit", "off"),
         ]
         if !configuration.readsWholeTables {
-            // Hash joins stay: what a statement was given is joined by them.
+            // Hash joins stay enabled because statements join their array parameters by them.
             settings += [("enable_seqscan", "off"), ("enable_bitmapscan", "off"), ("enable_mergejoin", "off")]
         }
         if !configuration.searchPath.isEmpty {
@@ -56,7 +56,7 @@ struct ConnectionParameters: Sendable {
         self.settings = settings
     }
 
-    /// `SELECT set_config($1,$2,false), …`
+    /// The statement `SELECT set_config($1,$2,false), …`.
     var settingsSQL: String {
         let calls = settings.indices.map { "pg_catalog.set_config($\(2 * $0 + 1), $\(2 * $0 + 2), false)" }
         return "SELECT " + calls.joined(separator: ", ")

@@ -1,55 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How to reach PostgreSQL, and the bounds a pool keeps.
+/// The configuration of a pool: the server, the session and the pool's limits.
 public struct PostgresConfiguration: Sendable {
-    /// The libpq URL or keyword string. Secret: it can contain a password.
+    /// The libpq URL or keyword string. It is secret because it can contain a password.
     let url: String
 
-    /// Connections of a pool, each with a thread of its own. More than 16 in all is slower, not faster: statements group themselves.
+    /// The number of connections, each with its own thread: 1 to 256, default 8. More than 16 in total reduce the
+    /// throughput, because statements are grouped.
     public var connections = 8
-    /// Most statements of one group. Locks of a group are held until its commit, so a larger one makes others wait longer.
+    /// The maximum number of statements in a group: default 64. A group's locks are held until its commit, so larger
+    /// groups delay others longer.
     public var maximumGroupStatements = 64
-    /// Most bytes of parameters in one group. A larger statement travels alone.
+    /// The maximum size of a group's parameters, in bytes: default 256 KiB. A larger statement is sent alone.
     public var maximumGroupBytes = 256 * 1024
-    /// Most statements waiting for a connection; the next one fails with ``PostgresError/Code/queueFull``.
+    /// The maximum number of queued statements: default 8192. A further statement fails with
+    /// ``PostgresError/Code/queueFull``.
     public var queueLimitStatements = 8192
-    /// Most bytes of parameters waiting for a connection.
+    /// The maximum size of the queued statements' parameters, in bytes: default 32 MiB.
     public var queueLimitBytes = 32 * 1024 * 1024
-    /// The server gives up a statement after this time, whatever its caller's deadline. Zero: never.
+    /// The server's time-out of a statement, regardless of its caller's deadline: default 5 s. Zero: none.
     public var statementTimeout: Duration = .seconds(5)
-    /// The server gives up waiting for one lock after this time, so that one stuck row does not hold a group up for long. Zero: never.
+    /// The server's time-out for acquiring a lock: default 2 s. It limits how long a locked row delays a group. Zero:
+    /// none.
     public var lockTimeout: Duration = .seconds(2)
-    /// The server ends a session that leaves a transaction open for this long. Zero: never.
+    /// The time after which the server ends a session with an idle open transaction: default 10 s. Zero: never.
     public var idleInTransactionTimeout: Duration = .seconds(10)
-    /// How long connecting and setting a session up may take.
+    /// The time-out for connecting and setting up the session: default 5 s.
     public var connectTimeout: Duration = .seconds(5)
-    /// A silent connection is probed after this time, then every ``keepaliveInterval``, and given up after ``keepaliveCount`` probes.
+    /// The idle time before the first keep-alive probe: default 10 s. Probes repeat every ``keepaliveInterval``; after
+    /// ``keepaliveCount`` unanswered ones the connection is closed.
     public var keepaliveIdle: Duration = .seconds(10)
-    /// Time between probes of a silent connection.
+    /// The time between keep-alive probes of an idle connection: default 5 s.
     public var keepaliveInterval: Duration = .seconds(5)
-    /// Probes without an answer after which a connection is given up.
+    /// The number of unanswered keep-alive probes after which a connection is closed: default 3.
     public var keepaliveCount = 3
-    /// A connection is given up when sent bytes stay unacknowledged for this long. Also bounds the sending of a cancel request.
+    /// The time after which a connection with unacknowledged bytes is closed: default 10 s. It also limits the sending
+    /// of a cancel request.
     public var tcpUserTimeout: Duration = .seconds(10)
-    /// The first pause between attempts to reconnect; it doubles with each failure. Each pause is shortened at random by up to a half.
+    /// The first delay between reconnection attempts: default 50 ms. It doubles with each failure. Each delay is
+    /// randomly shortened by up to one half.
     public var reconnectMinimum: Duration = .milliseconds(50)
-    /// The longest pause between attempts to reconnect.
+    /// The maximum delay between reconnection attempts: default 2 s.
     public var reconnectMaximum: Duration = .seconds(2)
-    /// How long the server has to answer a cancel request before the connection is given up.
+    /// The time for the server to answer a cancel request before the connection is closed: default 1 s.
     public var cancelGrace: Duration = .seconds(1)
-    /// Whether the planner may read whole tables and whole indexes. A service's statements look rows up by key: with statistics from another time, of an
-    /// empty table say, the planner would take reading all of it for cheaper, and go on doing so when the table has grown.
+    /// True if the planner may scan whole tables and whole indexes; default false. A service's statements look rows up
+    /// by key. Outdated statistics, for example of an empty table, would make the planner prefer full scans, and keep
+    /// them when the table has grown.
     public var readsWholeTables = false
-    /// What `pg_stat_activity` shows, and the label of the metrics.
+    /// The name shown in `pg_stat_activity`, and the label of the metrics.
     public var applicationName = "strata"
-    /// The role to work as (`SET ROLE`), if not the one that logs in.
+    /// The role to assume with `SET ROLE`; nil: the role that logs in.
     public var role: String?
-    /// The schemas to look names up in; empty leaves the role's default.
+    /// The schemas of the search path; empty: the role's default.
     public var searchPath: [String] = []
 
-    /// Takes a `postgresql://` URL or a `key=value` string as libpq understands it; what it leaves out comes from libpq's environment variables.
+    /// Creates a configuration from a `postgresql://` URL or a `key=value` string of libpq. Omitted values come from
+    /// libpq's environment variables. Does not connect.
     ///
-    /// Throws ``PostgresError/Code/configuration`` if libpq cannot parse it. Nothing is connected yet.
+    /// Throws ``PostgresError/Code/configuration`` if libpq cannot parse the string.
     public init(url: String) throws(PostgresError) {
         guard !url.utf8.contains(0), ConnectionParameters.isValid(url) else {
             throw PostgresError(code: .configuration, reason: "the PostgreSQL URL cannot be parsed")
@@ -57,7 +66,7 @@ public struct PostgresConfiguration: Sendable {
         self.url = url
     }
 
-    /// Throws ``PostgresError/Code/configuration`` naming the first value that is out of range.
+    /// Validates all values. Throws ``PostgresError/Code/configuration`` naming the first value that is out of range.
     func validate() throws(PostgresError) {
         let counts = [
             ("connections", connections, 1...256), ("maximumGroupStatements", maximumGroupStatements, 1...1024),
@@ -82,20 +91,20 @@ public struct PostgresConfiguration: Sendable {
 }
 
 extension PostgresConfiguration: CustomStringConvertible, CustomReflectable {
-    /// Leaves the URL out, which can contain a password.
+    /// A description without the URL, which can contain a password.
     public var description: String { "PostgresConfiguration(applicationName: \(applicationName), connections: \(connections))" }
 
-    /// Hides the URL from `dump`.
+    /// A mirror that hides the URL from `dump`.
     public var customMirror: Mirror { Mirror(self, children: ["connections": connections], displayStyle: .struct) }
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up.
+    /// The duration in milliseconds, rounded up.
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     }
 
-    /// Whole seconds, rounded up.
+    /// The duration in seconds, rounded up.
     var wholeSeconds: Int64 { (wholeMilliseconds + 999) / 1000 }
 }

@@ -3,18 +3,21 @@
 import CLibPQ
 import Synchronization
 
-/// A request to cancel what runs on a connection, sent from a thread of its own.
+/// A request to cancel the running statement of a connection, sent from its own thread.
 ///
-/// libpq opens a second connection for it and waits for the server to close that, without any time limit: done on the connection's own thread, it
-/// would hang with a network that swallows packets. Until it has finished, a late request could still hit whatever is sent next, so the connection
-/// must not be used again before that.
+/// libpq sends it over a second connection and waits without a time-out for the server to close that one. On the
+/// connection's own thread, this would block as long as a network drops packets.
 ///
-/// `@unchecked Sendable`: the pointer is used by the one thread started here, and freed by `deinit` when that has ended.
+/// Until the request has finished, it can still cancel whatever is sent next. Therefore the connection must not be used
+/// before that.
+///
+/// `@unchecked Sendable`: only the thread started here uses the pointer. `deinit` frees it after that thread has ended.
 final class CancelRequest: @unchecked Sendable {
     private let raw: OpaquePointer
     private let finished = Atomic(false)
 
-    /// `connection` is libpq's. Signals `wake` when the server has passed the request on, or cannot be asked.
+    /// Starts the request on libpq's `connection`. Signals `wake` when the server has forwarded the request, or cannot
+    /// be reached.
     init?(_ connection: OpaquePointer, wake: WakeSignal) {
         guard let raw = PQgetCancel(connection) else { return nil }
         self.raw = raw

@@ -11,9 +11,10 @@ import Darwin
 #endif
 
 extension Connection {
-    /// Connects, sets the session up and, for a pool, enters pipeline mode.
+    /// Connects, sets up the session and, for a pool, enters pipeline mode.
     ///
-    /// Blocks the calling thread for at most the connect time-out, or until `giveUp` answers true after a wake-up. Name resolution is the resolver's.
+    /// Blocks the calling thread until the connect time-out at most, or until `giveUp` returns true after a wake-up.
+    /// The resolver's own time-outs apply to name resolution.
     static func open(
         _ configuration: PostgresConfiguration, wake: WakeSignal, pipeline: Bool, giveUp: () -> Bool
     ) throws(PostgresError) -> Connection {

@@ -2,17 +2,17 @@
 
 import CLibPQ
 
-/// What became of the statements between two syncs, which are one transaction.
+/// The outcome of the statements between two syncs, which form one transaction.
 enum GroupOutcome {
-    /// Committed. A failure in here is of a statement that could not even be sent.
+    /// Committed. A failure in the results belongs to a statement that could not be sent.
     case committed([Result<Rows, PostgresError>])
-    /// The server refused one of them: all were rolled back, and the connection is fine.
+    /// The server refused a statement and rolled back all of them. The connection is usable.
     case refused(PostgresError)
-    /// The connection is gone. `rolledBack`: certainly nothing was committed.
+    /// The connection is lost. If `rolledBack` is true, certainly nothing was committed.
     case lost(PostgresError, rolledBack: Bool)
 }
 
-/// One statement as the connection needs it.
+/// A statement of a group, in the form that the connection needs.
 struct GroupMember {
     let statement: Statement
     let parameters: EncodedParameters
@@ -24,7 +24,7 @@ extension Connection {
         case execute(Int, ColumnCache)
     }
 
-    /// Sends all members, then one sync, and reads everything up to that sync: only then has the commit happened.
+    /// Sends all members and one sync, and reads all results up to that sync, which confirms the commit.
     func execute(_ members: [GroupMember], flight: inout Flight, interrupted: () -> Bool) -> GroupOutcome {
         guard isAlive() else { return .lost(PostgresError(code: .connectionUnavailable, serverDetail: lastMessage), rolledBack: true) }
         var results = [Result<Rows, PostgresError>?](repeating: nil, count: members.count)
@@ -43,7 +43,7 @@ extension Connection {
         return receive(commands, results: &results, preparing: preparing, flight: &flight, interrupted: interrupted)
     }
 
-    /// Forgets a prepared statement, so that it is prepared anew.
+    /// Discards a prepared statement, so that its next use prepares it again.
     func forget(_ statement: Statement) {
         prepared[statement.name] = nil
     }
@@ -106,7 +106,7 @@ extension Connection {
         while true {
             guard awaitResult(&flight, interrupted: interrupted) else { return lost(failure) }
             guard let result = PQgetResult(raw) else {
-                // One NULL separates two commands; more mean that libpq has nothing left to wait for.
+                // One NULL separates two commands. A second one means that libpq expects no further result.
                 separators += 1
                 if separators > 1 || PQstatus(raw) != CONNECTION_OK { return lost(failure) }
                 continue
@@ -144,7 +144,7 @@ extension Connection {
     }
 
     private func finish(_ failure: PostgresError?, results: [Result<Rows, PostgresError>?], complete: Bool) -> GroupOutcome {
-        // Anything but an idle session means that a statement has opened a transaction: what it did is not committed.
+        // Any state but idle means that a statement opened a transaction. Its effects are not committed.
         guard PQtransactionStatus(raw) == PQTRANS_IDLE else {
             return .lost(PostgresError(code: .configuration, reason: "a statement left a transaction open"), rolledBack: true)
         }
@@ -154,7 +154,8 @@ extension Connection {
         return .committed(answers)
     }
 
-    /// Once the server has reported an error in a group, that group is rolled back, whatever happens to the connection.
+    /// Returns the outcome of a lost connection. After the server has reported an error in a group, that group is
+    /// certainly rolled back.
     private func lost(_ failure: PostgresError?, last: PostgresError? = nil) -> GroupOutcome {
         .lost(
             PostgresError(code: .fateUnknown, sqlState: last?.sqlState, serverDetail: last?.serverDetail ?? lastMessage), rolledBack: failure != nil)

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-// Outside pipeline mode: session set-up and migrations.
+// Queries outside pipeline mode, for session set-up and migrations.
 extension Connection {
     func run(_ sql: String, with parameters: [String], flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) -> Rows {
         let texts = parameters.map { strdup($0) }
@@ -20,18 +20,18 @@ extension Connection {
         return try collect(&flight, interrupted: interrupted)
     }
 
-    /// Runs a script of any number of statements, function bodies included, by the simple protocol. Without transaction control in it, it takes effect
-    /// as a whole or not at all.
+    /// Runs a script of any number of statements, function bodies included, with the simple protocol. A script without
+    /// transaction control is atomic.
     func run(script: String, flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) {
         guard !script.utf8.contains(0) else { throw PostgresError(code: .invalidParameter, reason: "the script contains a NUL character") }
         guard PQsendQuery(raw, script) == 1 else { throw lost() }
         _ = try collect(&flight, interrupted: interrupted)
     }
 
-    /// Whether a transaction is open and has not failed.
+    /// True if a transaction is open and has not failed.
     var isInTransaction: Bool { PQtransactionStatus(raw) == PQTRANS_INTRANS }
 
-    /// Reads all results of what was sent, and returns the last or throws the first error.
+    /// Reads all results of the sent statements. Returns the last one or throws the first error.
     private func collect(_ flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) -> Rows {
         var failure: PostgresError?
         var last: ResultHandle?

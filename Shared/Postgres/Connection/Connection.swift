@@ -2,13 +2,14 @@
 
 import CLibPQ
 
-/// One connection to PostgreSQL, non-blocking libpq driven by `poll`. Confined to the thread that opened it.
+/// A connection to PostgreSQL: non-blocking libpq driven by `poll`. Confined to the thread that opened it.
 final class Connection {
-    /// A statement prepared on this connection. The name on the server is ours, so that a stale plan can be replaced under a new one.
+    /// A statement prepared on this connection. The client chooses its name on the server, so that a stale plan can be
+    /// replaced under a new name.
     struct Prepared {
         let sql: String
         let serverName: String
-        /// The parameters' types as far as they were known; 0 where the server has inferred one.
+        /// The known types of the parameters; 0 if the server infers the type.
         let types: [UInt32]
         let columns = ColumnCache()
     }
@@ -19,14 +20,14 @@ final class Connection {
     var prepared: [String: Prepared] = [:]
     var preparedCount = 0
     private var cancelRequest: CancelRequest?
-    /// True if the server has ended the session while it was idle.
+    /// True if the server ended the session while it was idle.
     private var isEnded = false
 
     init(raw: OpaquePointer, wake: WakeSignal, configuration: PostgresConfiguration) {
         self.raw = raw
         self.wake = wake
         self.configuration = configuration
-        // The default receiver prints notices, which can quote user data, to standard error.
+        // The default receiver prints notices to standard error. They can quote user data.
         PQsetNoticeReceiver(
             raw,
             { connection, notice in
@@ -39,22 +40,23 @@ final class Connection {
 
     var socket: Int32 { PQsocket(raw) }
 
-    /// Reads what the server sent on its own account while the connection was idle. False: it has closed the connection.
+    /// Reads messages that the server sent while the connection was idle. Returns false if the server has closed it.
     ///
-    /// Asked before each group: what is sent into a closed connection would have an unknown fate. A server that ends an idle session sends a fatal error,
-    /// which libpq treats as a notice, before it closes the connection.
+    /// Called before each group, because statements sent on a closed connection have an unknown outcome. A server that
+    /// ends an idle session first sends a fatal error, which libpq handles as a notice.
     func isAlive() -> Bool {
         guard PQstatus(raw) == CONNECTION_OK, settleCancel() else { return false }
         guard wake.hasInput(socket: socket) else { return true }
         guard PQconsumeInput(raw) == 1 else { return false }
-        // libpq looks at unexpected messages (`PQisBusy`) only behind the end of a pipeline, which `PQgetResult` notes.
+        // libpq processes unexpected messages (`PQisBusy`) only after the end of a pipeline, which `PQgetResult`
+        // detects.
         if let result = PQgetResult(raw) { PQclear(result) }
         return PQisBusy(raw) == 0 && !isEnded && PQstatus(raw) == CONNECTION_OK
     }
 
-    /// Waits until libpq can return a result without blocking. False: the connection is lost.
+    /// Waits until libpq can return a result without blocking. Returns false if the connection is lost.
     ///
-    /// `interrupted` is asked after each wake-up whether the answer is still wanted.
+    /// `interrupted` is called after each wake-up and returns true if the result is no longer needed.
     func awaitResult(_ flight: inout Flight, interrupted: () -> Bool) -> Bool {
         while PQisBusy(raw) == 1 {
             let pending = PQflush(raw)
@@ -67,7 +69,7 @@ final class Connection {
                 continue
             case .abandon: return false
             }
-            // A TLS layer can hold bytes that poll does not see.
+            // A TLS layer can buffer bytes that `poll` does not report.
             if PQsslInUse(raw) != 0 {
                 let soon = Flight.Instant.now.advanced(by: .milliseconds(20))
                 until = until.map { min($0, soon) } ?? soon
@@ -83,7 +85,8 @@ final class Connection {
         cancelRequest = CancelRequest(raw, wake: wake)
     }
 
-    /// Waits until a cancel request cannot hit what is sent next. False: it hangs, and the connection must not be used again.
+    /// Waits until a pending cancel request has finished. Returns false if it hangs; then the connection must not be
+    /// used again.
     private func settleCancel() -> Bool {
         guard let request = cancelRequest else { return true }
         let limit = ContinuousClock.now.advanced(by: configuration.cancelGrace)
@@ -95,7 +98,6 @@ final class Connection {
         return true
     }
 
-    /// libpq's last words about this connection.
     var lastMessage: String? {
         PQerrorMessage(raw).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
@@ -106,7 +108,7 @@ final class Connection {
             serverDetail: PQresultErrorMessage(result).map { String(cString: $0) })
     }
 
-    /// Whether the result is an error after which the session goes on; others end it.
+    /// Returns true if the result is an error that leaves the session open. Other errors end it.
     static func isStatementError(_ result: OpaquePointer) -> Bool {
         field(of: result, code: "V") == "ERROR"
     }

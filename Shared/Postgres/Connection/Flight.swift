@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long to wait for the answer to what was sent: first patiently, then with a cancel request, then not at all.
+/// The wait for a response to sent statements: first until a limit, then for a cancel request to take effect, then
+/// abandoned.
 struct Flight: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     enum Step: Equatable {
-        /// Wait for input, at most until then.
+        /// Wait for input, until this time at most.
         case wait(until: Instant?)
-        /// Ask the server to cancel, then ask again.
+        /// Send a cancel request, then call ``next(now:)`` again.
         case cancel
-        /// Give the connection up.
+        /// Close the connection.
         case abandon
     }
 
@@ -21,8 +22,9 @@ struct Flight: Sendable {
     private var phase: Phase
     private let grace: Duration
 
-    /// A healthy group takes milliseconds. It gets at least this long even if a member's deadline is nearer, or else members with short deadlines
-    /// would have group after group rolled back exactly when the server is busy.
+    /// The minimum time for a group, even if a member's deadline is earlier: 100 ms. A healthy group takes
+    /// milliseconds. Without the minimum, short deadlines would have group after group rolled back when the server is
+    /// busy.
     static let minimum: Duration = .milliseconds(100)
 
     init(sentAt: Instant, deadline: Instant?, longest: Duration?, grace: Duration) {
@@ -35,7 +37,6 @@ struct Flight: Sendable {
         self.grace = grace
     }
 
-    /// Whether a cancel request was sent.
     var isCancelling: Bool {
         if case .cancelling = phase { true } else { false }
     }
@@ -50,7 +51,7 @@ struct Flight: Sendable {
         }
     }
 
-    /// The caller does not wait for the answer any more.
+    /// Cancels the wait because the caller no longer needs the response.
     mutating func cancel(now: Instant) -> Step {
         switch phase {
         case .flying:

@@ -8,12 +8,12 @@ import Musl
 import Darwin
 #endif
 
-/// Wakes a thread that waits in `poll`, together with whatever socket it waits for.
+/// A signal that wakes a thread waiting in `poll` for a socket.
 final class WakeSignal: Sendable {
     private let readEnd: Int32
     private let writeEnd: Int32
 
-    /// Throws ``PostgresError/Code/configuration`` if the process has no file descriptors left.
+    /// Creates a signal. Throws ``PostgresError/Code/configuration`` if the process has no free file descriptors.
     init() throws(PostgresError) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw PostgresError(code: .configuration, reason: "too many open files") }
@@ -30,19 +30,20 @@ final class WakeSignal: Sendable {
         close(writeEnd)
     }
 
-    /// Makes the current or the next ``wait(socket:write:until:)`` return. Never blocks: a full pipe wakes just as well.
+    /// Makes the current or the next ``wait(socket:write:until:)`` return. Never blocks, because a full pipe also wakes
+    /// the thread.
     func signal() {
         var byte: UInt8 = 1
         _ = write(writeEnd, &byte, 1)
     }
 
     struct Outcome {
-        /// The socket has input, room for output, or an error.
+        /// True if the socket has input, room for output, or an error.
         var socketReady = false
         var signalled = false
     }
 
-    /// Waits for a signal, for the socket (if there is one) or for the time.
+    /// Waits for a signal, for the socket (if any) or for the deadline.
     func wait(socket: Int32? = nil, read: Bool = true, write: Bool = false, until deadline: ContinuousClock.Instant?) -> Outcome {
         let milliseconds: Int32
         if let deadline {
@@ -53,7 +54,7 @@ final class WakeSignal: Sendable {
         return withUnsafeTemporaryAllocation(of: pollfd.self, capacity: 2) { descriptors in
             let events = (read ? POLLIN : 0) | (write ? POLLOUT : 0)
             descriptors.initializeElement(at: 0, to: pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0))
-            // A negative descriptor is passed over.
+            // `poll` ignores a negative descriptor.
             descriptors.initializeElement(at: 1, to: pollfd(fd: socket ?? -1, events: Int16(events), revents: 0))
             guard poll(descriptors.baseAddress, 2, milliseconds) > 0 else { return Outcome() }
             let signalled = descriptors[0].revents != 0
@@ -62,7 +63,7 @@ final class WakeSignal: Sendable {
         }
     }
 
-    /// True if the socket has something to read, or is closed.
+    /// Returns true if the socket has input or is closed.
     func hasInput(socket: Int32) -> Bool {
         var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         return poll(&descriptor, 1, 0) > 0

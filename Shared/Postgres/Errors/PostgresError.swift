@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What went wrong with a statement, a connection or a migration.
+/// An error of a statement, a connection or a migration.
 ///
-/// The description carries the code, the SQLSTATE and names our own code chose (statement, column, migration, configuration key), never a value, a
-/// piece of SQL or the server's message: those quote user data. The server's words are in ``serverDetail``, which the caller asks for explicitly.
+/// The description contains the code, the SQLSTATE and names from our own code (statement, column, migration,
+/// configuration key). It never contains values, SQL or the server's message, because they can quote user data. The
+/// server's message is in ``serverDetail``.
 ///
 /// Every code except ``Code/fateUnknown`` and ``Code/decoding`` means that the statement had no effect.
 public struct PostgresError: Error, Sendable {
-    /// The kind of failure. New kinds may be added without breaking callers.
+    /// The kind of error. New kinds may be added without breaking callers.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
             case connectionUnavailable, queueFull, deadlineExceeded, cancelled, fateUnknown, server, decoding, configuration
@@ -18,27 +19,27 @@ public struct PostgresError: Error, Sendable {
 
         private init(_ base: Base) { self.base = base }
 
-        /// There is no connection to PostgreSQL at the moment.
+        /// No connection to PostgreSQL is available.
         public static let connectionUnavailable = Code(.connectionUnavailable)
-        /// The pool's queue has reached its limit in statements or bytes.
+        /// The pool's queue reached its limit of statements or bytes.
         public static let queueFull = Code(.queueFull)
-        /// The statement did not finish before its deadline or the server's time limit, and was rolled back or never sent.
+        /// The statement did not finish before its deadline or the server's time-out. It was rolled back or never sent.
         public static let deadlineExceeded = Code(.deadlineExceeded)
-        /// The calling task was cancelled, and the statement was rolled back or never sent.
+        /// The calling task was cancelled. The statement was rolled back or never sent.
         public static let cancelled = Code(.cancelled)
-        /// The connection was lost after the statement was sent: it may or may not have been committed.
+        /// The connection was lost after the statement was sent. The statement may or may not have been committed.
         public static let fateUnknown = Code(.fateUnknown)
-        /// The server refused the statement; see ``PostgresError/sqlState``.
+        /// The server refused the statement. See ``PostgresError/sqlState``.
         public static let server = Code(.server)
-        /// A column is absent, null or of another type than the one asked for. The statement itself succeeded.
+        /// A column is missing, null or of an unexpected type. The statement itself succeeded.
         public static let decoding = Code(.decoding)
-        /// The configuration, or the way a statement is declared, is wrong.
+        /// The configuration or the declaration of a statement is invalid.
         public static let configuration = Code(.configuration)
-        /// A parameter cannot be sent, for instance a text with a NUL character.
+        /// A parameter cannot be sent, for example a text with a NUL character.
         public static let invalidParameter = Code(.invalidParameter)
-        /// A migration failed, or the list of migrations does not agree with what the database has.
+        /// A migration failed, or the list of migrations does not match the database.
         public static let migration = Code(.migration)
-        /// Other migrations made the database: it cannot be migrated.
+        /// The database was created by other migrations and cannot be migrated.
         public static let otherSchema = Code(.otherSchema)
         /// The pool is shutting down.
         public static let closed = Code(.closed)
@@ -47,17 +48,18 @@ public struct PostgresError: Error, Sendable {
         public var description: String { base.rawValue }
     }
 
-    /// The kind of failure.
+    /// The kind of error.
     public var code: Code
-    /// The five characters of the server's SQLSTATE, when the server answered with an error.
+    /// The server's SQLSTATE, of five characters; nil unless the server reported the error.
     public var sqlState: String?
     /// The name of the statement.
     public var statement: String?
     /// The name or number of the column that could not be decoded.
     public var column: String?
-    /// Which key, parameter or migration is meant, in our own words. Carries no value.
+    /// The affected key, parameter or migration, in our own words, without values.
     public var reason: String?
-    /// The server's or libpq's own message. It can quote values and SQL: for a developer's eyes, never for a log or a client.
+    /// The message of the server or of libpq. It can quote values and SQL: use it for debugging, never in a log or for
+    /// a client.
     public var serverDetail: String?
 
     /// Creates an error.
@@ -72,7 +74,7 @@ public struct PostgresError: Error, Sendable {
         self.serverDetail = serverDetail
     }
 
-    /// Whether the statement certainly had no effect and the same call may succeed when it is made again later.
+    /// True if the statement certainly had no effect and a later retry may succeed.
     public var isRetryable: Bool {
         switch code {
         case .connectionUnavailable, .queueFull, .deadlineExceeded, .closed: true
@@ -83,7 +85,7 @@ public struct PostgresError: Error, Sendable {
 }
 
 extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Code, SQLSTATE and names; never values.
+    /// The code, the SQLSTATE and names; never values.
     public var description: String {
         var parts = ["code: \(code)"]
         if let sqlState { parts.append("sqlState: \(sqlState)") }
@@ -93,9 +95,9 @@ extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible, 
         return "PostgresError(\(parts.joined(separator: ", ")))"
     }
 
-    /// The same as ``description``, so that reflection cannot leak the server's message.
+    /// The ``description``, so that reflection cannot reveal the server's message.
     public var debugDescription: String { description }
 
-    /// Hides the stored properties from `dump` and from string interpolation of containers.
+    /// A mirror that hides the stored properties from `dump` and from string interpolation of containers.
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The SQLSTATE values this module reacts to.
 enum SQLState {
     static let deadlockDetected = "40P01"
     static let serializationFailure = "40001"
@@ -13,18 +12,18 @@ enum SQLState {
     static let ambiguousFunction = "42725"
     static let dependentObjectsStillExist = "2BP01"
 
-    /// The transaction lost a race that a repetition may win.
+    /// Returns true if the transaction lost a race and a retry may succeed.
     static func isRace(_ state: String?) -> Bool {
         state == deadlockDetected || state == serializationFailure
     }
 
-    /// A prepared statement has become unusable: its result type changed with the schema (which the server reports as "not supported"), or it was
-    /// deallocated. Preparing it again cures both.
+    /// Returns true if a prepared statement is unusable and must be prepared again. Either its result type changed with
+    /// the schema, which the server reports as "not supported", or it was deallocated.
     static func isStalePlan(_ state: String?) -> Bool {
         state == featureNotSupported || state == invalidStatementName
     }
 
-    /// Whether the same statement may succeed later without a change to it.
+    /// Returns true if the unchanged statement may succeed later.
     static func isTransient(_ state: String) -> Bool {
         switch state {
         case deadlockDetected, serializationFailure, queryCancelled, lockNotAvailable, readOnlyTransaction: true

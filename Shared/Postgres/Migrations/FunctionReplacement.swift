@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Brings the functions of a database to those of a set, inside a transaction that the caller has begun.
+/// A replacement of a database's functions by those of a set, inside a transaction that the caller has begun.
 ///
-/// Functions are replaced in place, so that sessions that use them go on. Those that earlier files made and that are no longer in the files are dropped;
-/// functions made by others are left alone.
+/// Functions are replaced in place, so that sessions can continue to use them. Functions that earlier files defined and
+/// the current ones do not are dropped. Functions from other sources are left unchanged.
 struct FunctionReplacement {
     let session: MigrationSession
     let set: FunctionSet
@@ -24,17 +24,20 @@ struct FunctionReplacement {
         );
         """
 
-    /// What the server answers if functions have to be dropped first. A function whose result or parameter names are others cannot be replaced in place. A
-    /// function that is gone from the files cannot be dropped while the body of another one, parsed when that one was made, refers to it. A call in such a
-    /// body fits that function and a longer one that replaces it.
+    /// The server's errors that require dropping functions first:
+    ///
+    /// - A function with a changed result type or parameter names cannot be replaced in place.
+    /// - A removed function cannot be dropped while the parsed body of another one refers to it.
+    /// - A call in such a body is ambiguous if it fits both a function and its longer replacement.
     private static let needsDrop: Set = [
         SQLState.invalidFunctionDefinition, SQLState.dependentObjectsStillExist, SQLState.ambiguousFunction,
     ]
 
-    /// Has the server write names with their schemas.
+    /// A statement that makes the server write names with their schemas.
     private static let qualifiedNames = "SET LOCAL search_path = pg_catalog, pg_temp"
 
-    /// The routines outside the system's schemas: `name` with the schema, `identity` with the types of the arguments.
+    /// A query for the routines outside the system's schemas: `name` with the schema, `identity` with the argument
+    /// types.
     private static let routines = """
         (SELECT p.oid, p.ctid::text AS place, n.nspname || '.' || p.proname AS name, p.oid::pg_catalog.regprocedure::text AS identity, p.proacl, p.proowner,
             p.prolang
@@ -42,7 +45,7 @@ struct FunctionReplacement {
         WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_')
         """
 
-    /// The names of the functions that a script makes.
+    /// Returns a query for the names of the functions that a script defines.
     private static func names(in parameter: String) -> String {
         """
         (SELECT pg_catalog.lower(m[1]) FROM pg_catalog.regexp_matches(\(parameter),
@@ -50,20 +53,19 @@ struct FunctionReplacement {
         """
     }
 
-    /// The owners of functions that ``dropParsed()`` has dropped.
+    /// The owners of the functions dropped by ``dropParsed()``.
     struct Dropped {
         fileprivate let owners: [String]
 
-        /// No function was dropped.
         static let none = Dropped(owners: [])
         var isEmpty: Bool { owners.isEmpty }
     }
 
-    /// Drops the functions whose bodies the server keeps parsed (`RETURN …`, `BEGIN ATOMIC`), before a step alters what these bodies use: PostgreSQL
-    /// refuses to change a column's type or to add a column with a default while such a function uses the table's row type. ``run(checksum:after:)`` makes
-    /// them again, in the same transaction.
+    /// Drops the functions whose bodies the server stores parsed (`RETURN …`, `BEGIN ATOMIC`), before a step alters
+    /// objects that they use. PostgreSQL refuses to change a column's type, or to add a column with a default, while
+    /// such a function uses the table's row type. ``run(checksum:after:)`` recreates them in the same transaction.
     func dropParsed() throws(PostgresError) -> Dropped {
-        // Names are recorded with their schemas. The steps that follow keep the search path of the session.
+        // Names are recorded with their schemas. Later steps use the session's search path, so it is restored below.
         let searchPath = try strings("SELECT pg_catalog.current_setting('search_path')")
         try session.run(script: Self.qualifiedNames)
         let parsed = try strings(
@@ -77,7 +79,7 @@ struct FunctionReplacement {
         return dropped
     }
 
-    /// Executes the files and records them.
+    /// Executes the files and records them in the database.
     /// - Parameter dropped: the functions that were dropped before the steps of this transaction.
     func run(checksum: String, after dropped: Dropped = .none) throws(PostgresError) {
         try session.run(script: "\(Self.qualifiedNames); SET LOCAL check_function_bodies = off")
@@ -108,7 +110,7 @@ struct FunctionReplacement {
             """, with: ["\(set.revision)", checksum, Self.list(defined)])
     }
 
-    /// Executes the files and drops what is gone from them.
+    /// Executes the files and drops the functions that they no longer define.
     /// - Returns: the functions that the files define.
     private func replace(_ owned: [String], before: [String]) throws(PostgresError) -> [String] {
         try executeFiles()
@@ -117,7 +119,7 @@ struct FunctionReplacement {
         return defined
     }
 
-    /// Each function and the role that owns it, with a tab between them.
+    /// Returns each function and its owning role, separated by a tab.
     private func owners(of functions: [String]) throws(PostgresError) -> [String] {
         try strings(
             """
@@ -126,7 +128,8 @@ struct FunctionReplacement {
             """, with: [Self.list(functions)])
     }
 
-    /// A function that was dropped and made again belongs to the migrator's role. This gives it back to its owner.
+    /// Returns recreated functions to their former owners. A recreated function belongs to the migrator's role at
+    /// first.
     private func restore(_ owners: [String]) throws(PostgresError) {
         try execute(
             """
@@ -137,7 +140,7 @@ struct FunctionReplacement {
             """, over: owners)
     }
 
-    /// The functions that earlier files defined.
+    /// Returns the functions that earlier files defined.
     private func ownedFunctions() throws(PostgresError) -> [String] {
         try strings(
             """
@@ -145,7 +148,8 @@ struct FunctionReplacement {
             """)
     }
 
-    /// The files say who may execute a function: a grant that is gone from them does not stay.
+    /// Revokes all grants. The files define who may execute a function, so that a grant removed from them does not
+    /// persist.
     private func revokeGrants(on functions: [String]) throws(PostgresError) {
         try execute(
             """
@@ -156,7 +160,7 @@ struct FunctionReplacement {
             """, over: functions)
     }
 
-    /// Where each routine's row is: a routine that is replaced gets another place.
+    /// Returns the physical row location of each routine. Replacing a routine changes it.
     private func places() throws(PostgresError) -> [String] {
         try strings("SELECT r.oid || ' ' || r.place FROM \(Self.routines) r")
     }
@@ -189,7 +193,7 @@ struct FunctionReplacement {
         )
     }
 
-    /// All at once, since some may use others. One that is not there any more is left out.
+    /// Drops functions in one statement, because they can depend on each other. Missing functions are ignored.
     private func drop(_ functions: [String]) throws(PostgresError) {
         guard !functions.isEmpty else { return }
         do throws(PostgresError) {
@@ -202,7 +206,8 @@ struct FunctionReplacement {
         }
     }
 
-    /// Drops what only functions of the same set depend on, directly or through others. The files make it again, in the same transaction: other sessions never miss it.
+    /// Drops those functions on which only functions of the same set depend, directly or indirectly. The files recreate
+    /// them in the same transaction, so that other sessions never miss them.
     private func dropReplaceable(_ owned: [String]) throws(PostgresError) {
         try drop(
             try strings(
@@ -222,7 +227,7 @@ struct FunctionReplacement {
                 """, with: [Self.list(owned)]))
     }
 
-    /// Bodies are checked when all functions that they may name are there.
+    /// Validates function bodies after all functions exist, because bodies can refer to any of them.
     private func validate(_ functions: [String]) throws(PostgresError) {
         try session.run(script: "SET LOCAL check_function_bodies = on")
         try execute(
@@ -233,7 +238,7 @@ struct FunctionReplacement {
             """, over: functions)
     }
 
-    /// Runs the statements that a query over these functions makes.
+    /// Runs the statements that a query over these functions generates.
     private func execute(_ query: String, over functions: [String]) throws(PostgresError) {
         let statements = try strings(query, with: [Self.list(functions)])
         if !statements.isEmpty { try session.run(script: statements.joined(separator: ";\n")) }
@@ -245,6 +250,6 @@ struct FunctionReplacement {
         return values
     }
 
-    /// Identities contain no line ends: names of functions and types do not.
+    /// Returns the values joined by line feeds. Identities contain none, because names of functions and types do not.
     private static func list(_ values: [String]) -> String { values.joined(separator: "\n") }
 }

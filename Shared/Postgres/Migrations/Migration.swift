@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One step of the database's schema. Once it has been applied anywhere, it never changes.
+/// A step of the database's schema. It never changes after it has been applied anywhere.
 public struct Migration: Sendable, Hashable {
-    /// Its place in the order; unique and positive.
+    /// The position in the order of migrations: unique and positive.
     public let version: Int
-    /// A short name for people.
+    /// A short name for humans.
     public let name: String
-    /// Any number of SQL statements, function bodies included, without transaction control: it takes effect as a whole or not at all.
+    /// The SQL text: any number of statements, function bodies included, without transaction control. It is applied
+    /// atomically.
     public let sql: String
 
-    /// Declares a migration.
+    /// Creates a migration.
     public init(version: Int, name: String, sql: String) {
         self.version = version
         self.name = name
@@ -19,9 +20,8 @@ public struct Migration: Sendable, Hashable {
     var label: String { "\(version) (\(name))" }
 }
 
-/// What is to be done, given what a database has: migrations without a database.
+/// A plan of the migrations that a database needs, computed without access to it.
 struct MigrationPlan: Sendable {
-    /// A migration that the database records as applied.
     struct Applied {
         let name: String
         let checksum: String
@@ -30,10 +30,13 @@ struct MigrationPlan: Sendable {
     /// The migrations to apply, in order.
     let pending: [Migration]
 
-    /// Makes a plan from the migrations that the database has, by version. Versions unknown here are left alone: they come from a newer release.
+    /// Creates a plan from the applied migrations by version. Unknown versions are ignored, because they come from a
+    /// newer release.
     ///
-    /// Throws ``PostgresError/Code/migration`` if versions repeat, or if a migration was changed after it had been applied or would come too late;
-    /// ``PostgresError/Code/otherSchema`` if a migration of this version has another name in the database.
+    /// Throws:
+    /// - ``PostgresError/Code/migration`` if versions repeat, or if a migration was changed after it was applied or is
+    ///   older than an applied one.
+    /// - ``PostgresError/Code/otherSchema`` if the database has another name for a migration of this version.
     init(_ migrations: [Migration], applied: [Int: Applied], checksums: [Int: String]) throws(PostgresError) {
         let ordered = migrations.sorted { $0.version < $1.version }
         for (first, second) in zip(ordered, ordered.dropFirst()) where first.version == second.version {

@@ -2,7 +2,7 @@
 
 import Logging
 
-/// The connection of a migrator, on its thread.
+/// A migrator's connection, confined to its thread.
 struct MigrationSession {
     let connection: Connection
     let cancellation: Cancellation
@@ -17,7 +17,7 @@ struct MigrationSession {
         return try connection.run(sql, with: parameters, flight: &flight) { cancellation.isSet }
     }
 
-    /// A migration takes as long as it takes.
+    /// A flight without a time limit, because migrations can take arbitrarily long.
     private var unlimited: Flight {
         Flight(sentAt: .now, deadline: nil, longest: nil, grace: connection.configuration.cancelGrace)
     }
@@ -27,7 +27,7 @@ struct MigrationRun {
     let session: MigrationSession
     let logger: Logger
 
-    /// The advisory lock of all migrators ("strata" in ASCII).
+    /// The advisory lock that serializes all migrators ("strata" in ASCII).
     private static let lock = "126943972913249"
 
     private static let table = """
@@ -40,9 +40,11 @@ struct MigrationRun {
         );
         """
 
-    /// The lock goes with the connection, whatever happens.
+    /// Applies the missing migrations and replaces the functions. The advisory lock is released with the connection,
+    /// even after an error.
     ///
-    /// The functions are replaced in the transaction of the last step: what that step changes is never seen with functions that do not know it.
+    /// The functions are replaced in the last migration's transaction, so that its changes are never visible with
+    /// outdated functions.
     func apply(_ migrations: [Migration], functions: FunctionSet?) throws(PostgresError) -> MigrationReport {
         _ = try session.query("SELECT pg_catalog.pg_advisory_lock($1::int8)", with: [Self.lock])
         try prepareTable("strata.schema_migrations", script: Self.table)
@@ -62,7 +64,8 @@ struct MigrationRun {
         return MigrationReport(steps: plan.pending, replacedFunctions: hasReplaced)
     }
 
-    /// A role that may not create anything can still run migrations that have all been applied.
+    /// Creates a table unless it exists. A role without the right to create can thus still run if all migrations are
+    /// applied.
     private func prepareTable(_ name: String, script: String) throws(PostgresError) {
         let exists = try session.query("SELECT pg_catalog.to_regclass($1) IS NOT NULL AS it_is", with: [name])
         if let row = exists.first, try row.get("it_is", as: Bool.self) { return }
@@ -72,7 +75,7 @@ struct MigrationRun {
     private struct Replacement {
         let functions: FunctionReplacement
         let checksum: String
-        /// False: the database has these functions.
+        /// False if the database already has these functions.
         let isNeeded: Bool
 
         func run(after dropped: FunctionReplacement.Dropped = .none) throws(PostgresError) {
@@ -80,7 +83,7 @@ struct MigrationRun {
         }
     }
 
-    /// The replacement of the database's functions; nil if it has those of a newer release.
+    /// Returns the replacement of the database's functions, or nil if the database has those of a newer release.
     private func replacement(by set: FunctionSet) throws(PostgresError) -> Replacement? {
         try prepareTable("strata.schema_functions", script: FunctionReplacement.table)
         let checksum = try checksum(of: set.text, "the set of functions")
@@ -98,7 +101,7 @@ struct MigrationRun {
         return Replacement(functions: FunctionReplacement(session: session, set: set), checksum: checksum, isNeeded: isNeeded)
     }
 
-    /// SHA-256 of the text, by the server.
+    /// Returns the SHA-256 of the text, computed by the server.
     private func checksum(of text: String, _ label: String) throws(PostgresError) -> String {
         guard !text.utf8.contains(0) else { throw MigrationPlan.error("\(label) contains a NUL character") }
         let rows = try session.query(
@@ -107,14 +110,15 @@ struct MigrationRun {
         return try row.get("checksum")
     }
 
-    /// The server's answers to a step that alters what the parsed body of a function uses.
+    /// The server's errors for a step that alters objects used by a function's parsed body.
     private static let needsDrop: Set = [SQLState.featureNotSupported, SQLState.dependentObjectsStillExist]
 
-    /// Applies steps, each in a transaction of its own, and replaces the functions in that of the last one.
+    /// Applies steps in a transaction each, and replaces the functions in the last one's transaction.
     ///
-    /// A step that cannot alter a table while functions use its row type is run again without these functions. They are missing until the files have been
-    /// executed, and the files may need all steps: so this step, the later ones and the files are one transaction.
-    /// - Returns: whether the files were executed.
+    /// If functions with parsed bodies prevent a step from altering a table, the step runs again without these
+    /// functions. They are missing until the files are executed, and the files may need all steps. Therefore this step,
+    /// the later ones and the files share one transaction.
+    /// - Returns: true if the files were executed.
     private func apply(_ steps: [Migration], checksums: [Int: String], replacement: Replacement?) throws(PostgresError) -> Bool {
         let isNeeded = replacement?.isNeeded == true
         for (index, step) in steps.enumerated() {
@@ -140,8 +144,8 @@ struct MigrationRun {
         return isNeeded
     }
 
-    /// Applies steps and replaces the functions in one transaction, which begins without the functions whose bodies are parsed.
-    /// - Parameter refusal: the error of the first step, thrown again if there are no such functions.
+    /// Applies steps and replaces the functions in one transaction, which first drops the functions with parsed bodies.
+    /// - Parameter refusal: the error of the first step, rethrown if no such function exists.
     private func applyWithoutParsed(
         _ steps: ArraySlice<Migration>, checksums: [Int: String], replacement: Replacement, refusal: PostgresError
     ) throws(PostgresError) {
@@ -168,7 +172,7 @@ struct MigrationRun {
             with: ["\(step.version)", step.name, checksum])
     }
 
-    /// An error rolls back: the connection is closed after it, or the caller does it.
+    /// Runs `body` in a transaction. On an error, closing the connection or the caller rolls it back.
     private func transaction(_ label: String, body: () throws(PostgresError) -> Void) throws(PostgresError) {
         try named(label) { () throws(PostgresError) in
             try session.run(script: "BEGIN")
@@ -177,7 +181,7 @@ struct MigrationRun {
         }
     }
 
-    /// Names the migration that the server refused.
+    /// Runs `body` and adds the label to an error of the server.
     private func named(_ label: String, body: () throws(PostgresError) -> Void) throws(PostgresError) {
         do throws(PostgresError) {
             try body()

@@ -3,16 +3,16 @@
 public import Logging
 import Synchronization
 
-/// Brings a database's schema up to date.
+/// A migrator that updates a database's schema.
 ///
-/// What has been applied is in `strata.schema_migrations` and `strata.schema_functions`. Migrators that run at the same time wait for each other
-/// (advisory lock), and each migration is a transaction of its own: one that fails leaves no trace, and those before it stay. Functions are replaced in
-/// the transaction of the last migration.
+/// Applied migrations and functions are recorded in `strata.schema_migrations` and `strata.schema_functions`. An
+/// advisory lock serializes concurrent migrators. Each migration is a transaction: a failed one has no effect, and
+/// those before it persist. Functions are replaced in the transaction of the last migration.
 public struct Migrator: Sendable {
     private let configuration: PostgresConfiguration
 
-    /// The configuration's role must be allowed to do what the migrations do. Its time limits for statements and locks do not apply here, and whole tables
-    /// may be read.
+    /// Creates a migrator. The configuration's role needs the privileges that the migrations require. The
+    /// configuration's time-outs of statements and locks do not apply, and whole tables may be scanned.
     public init(configuration: PostgresConfiguration) {
         var configuration = configuration
         configuration.statementTimeout = .zero
@@ -22,19 +22,23 @@ public struct Migrator: Sendable {
         self.configuration = configuration
     }
 
-    /// Applies what is missing, in the order of versions, and returns that.
+    /// Applies the missing migrations in the order of versions, and returns them.
     ///
-    /// Throws ``PostgresError/Code/migration`` naming the migration that failed, was changed after it had been applied, or comes too late;
-    /// ``PostgresError/Code/otherSchema`` if other migrations made the database;
-    /// ``PostgresError/Code/connectionUnavailable`` if the database cannot be reached; ``PostgresError/Code/cancelled``.
+    /// Throws:
+    /// - ``PostgresError/Code/migration`` naming the migration that failed, was changed after it was applied, or is
+    ///   older than an applied one.
+    /// - ``PostgresError/Code/otherSchema`` if the database was created by other migrations.
+    /// - ``PostgresError/Code/connectionUnavailable`` if the database cannot be reached.
+    /// - ``PostgresError/Code/cancelled`` if the task was cancelled.
     public func migrate(_ migrations: [Migration], logger: Logger) async throws(PostgresError) -> [Migration] {
         try await run(migrations, functions: nil, logger: logger).steps
     }
 
-    /// Applies what is missing, as ``migrate(_:logger:)``, and executes the function files if they are not those that were executed last.
+    /// Applies the missing migrations like ``migrate(_:logger:)``, and executes the function files if they differ from
+    /// the last executed ones.
     ///
-    /// Functions are replaced in place; those that earlier files or steps made and that are gone from the files are dropped. Functions of a higher
-    /// revision stay as they are.
+    /// Functions are replaced in place. Functions that earlier files or steps defined and the current files do not are
+    /// dropped. Functions of a higher revision are left unchanged.
     public func migrate(_ migrations: [Migration], functions: FunctionSet, logger: Logger) async throws(PostgresError) -> MigrationReport {
         try await run(migrations, functions: functions, logger: logger)
     }
@@ -45,13 +49,14 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// Runs a script of any number of SQL statements, for roles, grants and tests. Without transaction control in it, it takes effect as a whole or
-    /// not at all.
+    /// Runs a script of any number of SQL statements, for roles, grants and tests. A script without transaction control
+    /// is atomic.
     public func execute(script: String) async throws(PostgresError) {
         try await withConnection { session throws(PostgresError) in try session.run(script: script) }
     }
 
-    /// Opens a connection on a thread of its own for the time of `work`. Cancelling the task cancels what runs on it.
+    /// Opens a connection on its own thread for the duration of `work`. Cancelling the task cancels the running
+    /// statement.
     func withConnection<Value: Sendable>(
         _ work: @escaping @Sendable (MigrationSession) throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {
@@ -78,7 +83,7 @@ public struct Migrator: Sendable {
     }
 }
 
-/// Whether the task that waits for a migration is gone.
+/// A flag that indicates whether the task that waits for a migration was cancelled.
 final class Cancellation: Sendable {
     private let flag = Atomic(false)
 

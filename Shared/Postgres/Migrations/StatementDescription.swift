@@ -2,11 +2,11 @@
 
 import CLibPQ
 
-/// What the server says of a statement, without executing it: its parameters, and the columns of its result.
+/// The server's description of a statement, obtained without executing it: its parameters and result columns.
 package struct StatementDescription: Sendable, Hashable, Codable {
     package struct Column: Sendable, Hashable, Codable {
         package let name: String
-        /// As SQL writes it, for instance `timestamp with time zone`.
+        /// The type as SQL spells it, for example `timestamp with time zone`.
         package let type: String
 
         package init(name: String, type: String) {
@@ -15,7 +15,7 @@ package struct StatementDescription: Sendable, Hashable, Codable {
         }
     }
 
-    /// The types of `$1`, `$2`, …, inferred where the statement does not say them.
+    /// The types of `$1`, `$2`, …, inferred if the statement does not declare them.
     package let parameters: [String]
     package let columns: [Column]
 
@@ -26,7 +26,7 @@ package struct StatementDescription: Sendable, Hashable, Codable {
 }
 
 extension Migrator {
-    /// Prepares each statement and says what the server makes of it.
+    /// Prepares each statement and returns the server's descriptions.
     package func describe(_ statements: [Statement]) async throws(PostgresError) -> [StatementDescription] {
         try await withConnection { session throws(PostgresError) in
             var descriptions: [StatementDescription] = []
@@ -37,8 +37,8 @@ extension Migrator {
 }
 
 extension Migrator {
-    /// Prepares a statement and looks up the columns that its rows are read by.
-    /// - Returns: the names that were looked up, in the order of their look-up.
+    /// Prepares a statement and looks up the columns of a column set in its result.
+    /// - Returns: the names in the order of their lookup.
     package func check(_ columns: any ColumnSet.Type, of statement: Statement) async throws(PostgresError) -> [String] {
         try await withConnection { session throws(PostgresError) in
             let result = try session.connection.describe(statement.sql)
@@ -54,8 +54,9 @@ extension Migrator {
 }
 
 extension Migrator {
-    /// What a role (nil: the one that is signed in) may do with the functions, tables, views and columns outside the system's schemas, one line each: the privilege, and what it is for. What
-    /// everybody may do, and what comes from other roles, is included.
+    /// Returns the privileges of a role on the functions, tables, views and columns outside the system's schemas, one
+    /// line each: the privilege and its object. Privileges of PUBLIC and of inherited roles are included. A nil role
+    /// means the current one.
     package func privileges(of role: String?) async throws(PostgresError) -> [String] {
         try await withConnection { session throws(PostgresError) in
             let rows = try session.query(
@@ -114,7 +115,8 @@ extension MigrationSession {
 }
 
 extension Connection {
-    /// Prepares a statement without a name and asks what it is. A parameter that does not occur in it has no type of its own, and counts as a text.
+    /// Prepares an unnamed statement and describes it. A parameter that does not occur in the statement has no type,
+    /// and is declared as text.
     fileprivate func describe(_ sql: String) throws(PostgresError) -> ResultHandle {
         let occurring = Set(sql.matches(of: /\$(\d+)/).compactMap { Int($0.1) })
         let types = (0..<(occurring.max() ?? 0)).map { occurring.contains($0 + 1) ? Oid(0) : OID.text }

@@ -2,7 +2,7 @@
 
 import NetKit
 
-/// The loop of one connection's thread: connect, serve groups until the connection is lost, connect again.
+/// The loop of one connection's thread: it connects, serves groups until the connection is lost, and reconnects.
 struct ConnectionWorker {
     private let core: PoolCore
     private let index: Int
@@ -10,7 +10,7 @@ struct ConnectionWorker {
     private var timers: StatementTimers
     private var backoff: Backoff
 
-    /// Whether the current connection has done anything yet.
+    /// True if the current connection has served a group.
     private var hasServed = false
 
     private enum End { case lost, stop }
@@ -33,7 +33,8 @@ struct ConnectionWorker {
                 isFirst = false
                 guard serve(connection) == .lost else { return }
                 core.disconnected(index)
-                // A server that accepts connections only to end them is not asked again and again without a pause.
+                // If the server closes a new connection before it served a group, back off, so that the loop does not
+                // reconnect without a pause.
                 if hasServed { backoff.reset() } else { pause() }
             } catch {
                 core.connectFailed(index, with: error)
@@ -70,7 +71,7 @@ struct ConnectionWorker {
 
     // MARK: Groups
 
-    /// False: the connection is lost, and every member has been answered or given back.
+    /// Runs a group. Returns false if the connection is lost; every member has then been answered or requeued.
     private mutating func run(_ group: [PoolCore.Machine.Taken], on connection: Connection) -> Bool {
         if let only = group.first, group.count == 1 { return runAlone(only, on: connection) }
         switch execute(group, on: connection) {
@@ -93,7 +94,8 @@ struct ConnectionWorker {
         }
     }
 
-    /// Runs one statement with a sync of its own, again if it lost a race or its plan is stale. False: the connection is lost.
+    /// Runs one statement with its own sync. Repeats it if it lost a race or its plan is stale. Returns false if the
+    /// connection is lost.
     private mutating func runAlone(_ member: PoolCore.Machine.Taken, on connection: Connection) -> Bool {
         var races = 0
         var hasPreparedAnew = false
@@ -135,12 +137,12 @@ struct ConnectionWorker {
 
     private func flight(_ group: [PoolCore.Machine.Taken]) -> Flight {
         let timeout = core.configuration.statementTimeout
-        // Past this the server's own limit has failed to work: the network, or the machine, is gone.
+        // The server's own time-out applies first. Beyond this limit, the network or the server's machine must be down.
         let longest = timeout > .zero ? timeout * min(group.count, 4) + .seconds(1) : nil
         return Flight(sentAt: .now, deadline: group.lazy.map(\.deadline).min(), longest: longest, grace: core.configuration.cancelGrace)
     }
 
-    // MARK: Answers
+    // MARK: Results
 
     private mutating func finish(_ group: [PoolCore.Machine.Taken], with results: [Result<Rows, PostgresError>]) {
         let finished = core.finish(group.map(\.id), worker: index)
@@ -157,7 +159,8 @@ struct ConnectionWorker {
         }
     }
 
-    /// The connection is lost under these. What had no effect, or may be repeated, goes back to the queue.
+    /// Handles the loss of the connection during a group. Statements that had no effect, or are idempotent, return to
+    /// the queue.
     private mutating func lose(_ group: [PoolCore.Machine.Taken], after error: PostgresError, rolledBack: Bool) {
         if error.code == .configuration {
             finish(group, with: group.map { .failure(named(error, of: $0, wasCancelled: false)) })
@@ -177,7 +180,8 @@ struct ConnectionWorker {
         core.requeue(repeatable.map(\.id), worker: index)
     }
 
-    /// The server's error as the caller sees it: a cancelled query is one that took too long, unless the caller no longer wanted it.
+    /// Returns the server's error for the caller. A cancelled query exceeded its deadline; ``finish(_:with:)`` detects
+    /// cancellation by the caller.
     private func named(_ error: PostgresError, of member: PoolCore.Machine.Taken, wasCancelled: Bool) -> PostgresError {
         var error = error
         error.statement = member.payload.statement.name

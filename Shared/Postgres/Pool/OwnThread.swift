@@ -8,14 +8,14 @@ import Musl
 import Darwin
 #endif
 
-/// A thread outside Swift's cooperative pool, for work that blocks.
+/// A thread outside Swift's cooperative pool, for blocking work.
 enum OwnThread {
     fileprivate final class Body: Sendable {
         let run: @Sendable () -> Void
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Runs `body` on a new thread. Throws ``PostgresError/Code/configuration`` if the system has no thread left.
+    /// Runs `body` on a new thread. Throws ``PostgresError/Code/configuration`` if the system cannot start a thread.
     static func start(_ body: @escaping @Sendable () -> Void) throws(PostgresError) {
         guard create(Unmanaged.passRetained(Body(body)).toOpaque()) else {
             throw PostgresError(code: .configuration, reason: "no thread can be started")
@@ -35,7 +35,7 @@ enum OwnThread {
         return true
     }
 
-    /// Runs blocking work on a thread of its own and waits for its result without blocking the caller's.
+    /// Runs blocking work on its own thread and returns its result without blocking the caller's thread.
     static func run<Value: Sendable>(
         _ work: @escaping @Sendable () throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {
@@ -50,10 +50,11 @@ enum OwnThread {
     }
 }
 
-/// What every such thread runs. (A closure in the call of `pthread_create` crashes the compiler of Swift 6.3.)
+/// The main function of every such thread. It is no closure because that would crash the Swift 6.3 compiler in the call
+/// of `pthread_create`.
 private func ownThreadMain(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     pthread_detach(pthread_self())
-    // Signals are for the threads that expect them.
+    // Leave signals to the threads that handle them.
     var all = sigset_t()
     sigfillset(&all)
     pthread_sigmask(SIG_BLOCK, &all, nil)

@@ -3,7 +3,8 @@
 import Logging
 import Synchronization
 
-/// One statement in the pool. A class: it passes through several queues and groups, and a reference is cheaper to hand on than its dozen fields.
+/// A statement in the pool. A class, because passing a reference through queues and groups is cheaper than copying a
+/// dozen fields.
 final class Request: Sendable {
     let statement: Statement
     let parameters: EncodedParameters
@@ -16,10 +17,11 @@ final class Request: Sendable {
     }
 }
 
-/// What the threads of a pool and its callers share: the state machine under its lock, and the means to carry its actions out.
+/// The state shared by a pool's threads and callers: the state machine with its lock, and the means to perform its
+/// actions.
 final class PoolCore: Sendable {
     typealias Answering = Result<Rows, PostgresError>
-    /// Resumed exactly once, by the code that takes it out of the state machine.
+    /// A continuation, resumed exactly once by the code that takes it out of the state machine.
     typealias Waiter = UnsafeContinuation<Answering, Never>
     typealias Machine = PoolStateMachine<Request, Waiter>
     typealias Instant = ContinuousClock.Instant
@@ -46,12 +48,11 @@ final class PoolCore: Sendable {
 
     // MARK: Callers
 
-    /// Statements that wait for a connection.
     var queueDepth: Int { state.withLock { $0.machine.queueDepth } }
 
     var lifecycle: Machine.Lifecycle { state.withLock { $0.machine.lifecycle } }
 
-    /// Nil if the pool has not been started yet.
+    /// Reserves a request id. Returns nil if the pool has not been started.
     func reserve() -> RequestID? {
         state.withLock { state in
             guard state.machine.lifecycle != .initial else { return nil }
@@ -100,7 +101,8 @@ final class PoolCore: Sendable {
 
     // MARK: Lifecycle
 
-    /// Starts the threads; they end some time after ``shutDown(immediately:)``. Throws if that has happened before, or for want of resources.
+    /// Starts the threads, which end after ``shutDown(immediately:)``. Throws if the pool was started before, or if
+    /// resources are lacking.
     func start() throws(PostgresError) {
         try configuration.validate()
         var wakes: [WakeSignal] = []
@@ -120,7 +122,8 @@ final class PoolCore: Sendable {
         startThread(worker: nil) { self.runTimer(timerWake) }
     }
 
-    /// A thread that cannot be started counts as one that has ended: the pool works with fewer connections, or shuts down without any.
+    /// Starts a thread. If that fails, the thread counts as ended: the pool works with fewer connections, or shuts down
+    /// if none is left.
     private func startThread(worker: Int?, _ body: @escaping @Sendable () -> Void) {
         do throws(PostgresError) {
             try OwnThread.start {
@@ -152,7 +155,6 @@ final class PoolCore: Sendable {
         waiter?.resume()
     }
 
-    /// Returns when all threads have ended.
     func waitUntilStopped() async {
         await withCheckedContinuation { continuation in
             let isStopped = state.withLock { state in
@@ -172,7 +174,7 @@ final class PoolCore: Sendable {
 
     // MARK: Deadlines
 
-    /// The timer's thread: answers what has waited too long, even while all connections are busy.
+    /// Runs on the timer's thread. Answers expired requests, even while all connections are busy.
     private func runTimer(_ wake: WakeSignal) {
         while true {
             let (expired, next, depth, isClosed) = state.withLock { state in

@@ -3,7 +3,7 @@
 import Metrics
 import NetKit
 
-/// What a pool counts for all its threads. Labels are names our own code chose, never values.
+/// The metrics of a pool, shared by its threads. Labels are names from our own code, never values.
 struct PoolMetrics: Sendable {
     let pool: String
     private let queueDepth: Gauge
@@ -32,7 +32,7 @@ struct PoolMetrics: Sendable {
         queueBytes.record(bytes)
     }
 
-    /// Whether a connection is there, or soon may be again.
+    /// Records whether PostgreSQL is available. A lost connection counts as available until reconnecting has failed.
     func available(_ value: Bool) { isUp.record(value ? 1 : 0) }
 
     func grouped(_ count: Int) { groupSize.record(count) }
@@ -41,7 +41,7 @@ struct PoolMetrics: Sendable {
 
     func reran() { reruns.increment() }
 
-    /// Failures are rare enough to look the counter up each time.
+    /// Counts a failure. Failures are rare, so the counter is looked up each time.
     func failed(_ statement: String, with code: PostgresError.Code) {
         if code == .queueFull { refused.increment() }
         Counter(
@@ -51,7 +51,7 @@ struct PoolMetrics: Sendable {
     }
 }
 
-/// The timers of one thread by statement, so that no lock is taken to find them.
+/// The statement timers of one thread. A timer is found without locking.
 struct StatementTimers {
     private let pool: String
     private var timers: [String: Timer] = [:]
@@ -60,7 +60,7 @@ struct StatementTimers {
         self.pool = pool
     }
 
-    /// Records the time from the call to its answer.
+    /// Records the time from the call to its response.
     mutating func record(_ statement: String, duration: Duration) {
         timer(statement).recordNanoseconds(duration.wholeNanoseconds)
     }

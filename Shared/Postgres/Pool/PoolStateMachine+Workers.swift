@@ -3,7 +3,8 @@
 extension PoolStateMachine {
     // MARK: Serving
 
-    /// The next group for a connected worker that has nothing under way: its fair share of what is queued, in the order of lock keys.
+    /// Returns the next group for a connected worker without statements in flight: its share of the queue, ordered by
+    /// lock keys.
     mutating func take(worker: Int, now: Instant) -> TakeAction {
         setActivity(of: worker, to: .busy)
         var expired: [Answer] = []
@@ -36,7 +37,7 @@ extension PoolStateMachine {
             }
             let owner = table[slot].lockKey.flatMap { owners[$0]?.worker }
             if let owner, owner != worker { continue }
-            // Beyond the share only what has to wait for this worker anyway.
+            // Beyond the share, take only requests whose lock key this worker owns: no other worker can run them.
             if group.count >= share, owner == nil { continue }
             if !group.isEmpty, bytes + table[slot].bytes > limits.groupBytes { break }
             bytes += table[slot].bytes
@@ -48,8 +49,8 @@ extension PoolStateMachine {
         return group
     }
 
-    /// The request that has waited longest of those whose users have the fewest statements under way. A user who asks for much at a time waits behind their own
-    /// requests, and other users do not. -1: none that this worker can take.
+    /// Returns the slot of the longest waiting request among the users with the fewest statements in flight. A user
+    /// with many concurrent requests therefore delays only their own. -1: this worker can take none.
     private func fairest(_ worker: Int) -> Int {
         var (best, fewest, examined) = (-1, Int.max, 0)
         var cursor = queue.head
@@ -64,8 +65,8 @@ extension PoolStateMachine {
         return best
     }
 
-    /// One order of locks in all groups of all processes: no two groups can wait for each other in a circle. Those without a key come first, in the
-    /// order of arrival, as do those with equal keys.
+    /// Sorts a group by lock keys. All groups of all processes lock in this order, so that they cannot deadlock.
+    /// Requests without a key come first. Requests without a key, or with equal keys, keep their order of arrival.
     private func order(_ group: [Taken]) -> [Taken] {
         guard group.contains(where: { $0.lockKey != nil }) else { return group }
         return group.enumerated()
@@ -80,7 +81,8 @@ extension PoolStateMachine {
             .map(\.element)
     }
 
-    /// The group was rolled back and runs again one by one. Its members wait; those that are cancelled or too late are answered.
+    /// Holds the members of a rolled-back group, which then run individually. Cancelled and expired members are
+    /// answered.
     mutating func hold(_ ids: [RequestID], worker: Int, now: Instant) -> (answers: [Answer], wakeTimer: Bool) {
         var answers: [Answer] = []
         var wakeTimer = false
@@ -99,14 +101,14 @@ extension PoolStateMachine {
         return (answers, wakeTimer)
     }
 
-    /// A held request is about to be sent. False: it has been answered meanwhile.
+    /// Marks a held request as sent. Returns false if it has been answered meanwhile.
     mutating func send(_ id: RequestID, worker: Int) -> Bool {
         guard let slot = table.slot(of: id), case .held(worker) = table[slot].phase else { return false }
         markSent(slot, by: worker)
         return true
     }
 
-    /// What the worker has sent has a definite outcome: the requests leave, and the worker resumes their waiters.
+    /// Removes sent requests whose outcome is definite, and returns their waiters for the worker to resume.
     mutating func finish(_ ids: [RequestID], worker: Int) -> [(waiter: Waiter, isCancelled: Bool)?] {
         ids.map { id in
             guard let slot = table.slot(of: id), case .sent(worker, let cancelled) = table[slot].phase else { return nil }
@@ -116,8 +118,8 @@ extension PoolStateMachine {
         }
     }
 
-    /// The worker has lost its connection and these had no effect, or may be repeated. They go back to the head of the queue, except for those that
-    /// are cancelled, too late, or have been through this too often.
+    /// Returns requests to the head of the queue after their connection was lost, if they had no effect or are
+    /// idempotent. Cancelled and expired requests, and those with too many attempts, are answered.
     mutating func requeue(_ ids: [RequestID], worker: Int, now: Instant) -> (answers: [Answer], wakeTimer: Bool) {
         var answers: [Answer] = []
         var wakeTimer = false
@@ -153,7 +155,7 @@ extension PoolStateMachine {
 
     // MARK: Connections
 
-    /// True: PostgreSQL was away before.
+    /// Records a new connection. Returns true if PostgreSQL was unavailable before.
     mutating func connected(_ worker: Int) -> Bool {
         workers[worker].link = .connected
         setActivity(of: worker, to: .busy)
@@ -161,24 +163,26 @@ extension PoolStateMachine {
         return wasUnavailable
     }
 
-    /// The worker's connection is gone, and it has given back everything it had; it will now try to connect. Returns whom to wake for the rest.
+    /// Records the loss of a connection whose requests have been requeued or answered; the worker will reconnect.
+    /// Returns a worker to wake for the queue.
     mutating func disconnected(_ worker: Int) -> Int? {
         workers[worker].link = .connecting
         setActivity(of: worker, to: .offline)
         return queue.isEmpty ? nil : wakeOne()
     }
 
-    /// An attempt to connect has failed. Without any connection no caller is left waiting.
+    /// Records a failed attempt to connect. Without any connection, all queued requests are answered.
     mutating func connectFailed(_ worker: Int) -> (answers: [Answer], becameUnavailable: Bool) {
         workers[worker].link = .down
         guard !isAvailable else { return ([], false) }
-        // An attempt given up for a shutdown says nothing about the server.
+        // An attempt abandoned because of a shutdown does not show that the server is unavailable.
         let isNews = !wasUnavailable && lifecycle == .running
         wasUnavailable = true
         return (answerQueue(.connectionUnavailable), isNews)
     }
 
-    /// Whether a worker that is not connected should stop. During a shutdown one attempt is made for what is still queued.
+    /// Returns true if an unconnected worker should stop. During a shutdown, each worker makes one attempt for the
+    /// queued requests.
     func shouldStopConnecting(_ worker: Int) -> Bool {
         switch lifecycle {
         case .initial, .running: false
@@ -189,14 +193,15 @@ extension PoolStateMachine {
 
     // MARK: Lifecycle
 
-    /// False: it has been started before.
+    /// Starts the pool. Returns false if it has been started before.
     mutating func start() -> Bool {
         guard case .initial = lifecycle else { return false }
         lifecycle = .running
         return true
     }
 
-    /// No new requests. Those queued are still served, or answered at once if `immediately`. All workers are to be woken.
+    /// Refuses new requests. Queued ones are still served, or are answered if `immediately` is true. The caller must
+    /// wake all workers.
     mutating func shutDown(immediately: Bool) -> [Answer] {
         switch lifecycle {
         case .initial: lifecycle = .closed
@@ -206,7 +211,7 @@ extension PoolStateMachine {
         return immediately ? answerQueue(.closed) : []
     }
 
-    /// The worker's thread ends. When the last one does, what is still queued is answered.
+    /// Records the end of a worker's thread. After the last one, all queued requests are answered.
     mutating func stopped(_ worker: Int) -> (answers: [Answer], isLast: Bool) {
         setActivity(of: worker, to: .offline)
         workers[worker].link = .stopped

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which requests wait, which connection serves which request, and what happens next: a pool without threads, sockets and clocks.
+/// The state machine of a pool: its request queue, and the assignment of requests to connections, without threads,
+/// sockets and clocks.
 ///
-/// Each submitted request leaves exactly once: through an ``Answer`` in some action, or through ``finish(_:worker:)``. The code that receives it
-/// resumes its waiter.
+/// Each submitted request leaves exactly once: through an ``Answer`` in an action, or through ``finish(_:worker:)``.
+/// The code that receives it resumes its waiter.
 struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -13,20 +14,19 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         var queueBytes: Int
         var groupStatements: Int
         var groupBytes: Int
-        /// How often a request may be taken up again after a lost connection.
+        /// The number of times a request may be requeued after a lost connection.
         var attempts = 3
-        /// How many queued requests are looked at to fill one group.
+        /// The number of queued requests that are examined to fill one group.
         var scan = 256
     }
 
-    /// A request that fails without having had an effect.
+    /// The answer to a request that failed without an effect.
     struct Answer: Sendable {
         let waiter: Waiter
         let payload: Payload
         let code: PostgresError.Code
     }
 
-    /// A request a worker has been given.
     struct Taken: Sendable {
         let id: RequestID
         let payload: Payload
@@ -35,7 +35,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     }
 
     enum SubmitAction: Sendable {
-        /// Accepted. Wake this worker, and the timer if the deadline is nearer than what it waits for.
+        /// Accepted. Wake this worker, and wake the timer if the deadline is earlier than its next one.
         case queued(wake: Int?, wakeTimer: Bool)
         case refused(Answer)
     }
@@ -49,7 +49,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     enum CancelAction: Sendable {
         case none
         case answer(Answer)
-        /// All that this worker has sent is cancelled: it should ask the server to stop.
+        /// All requests sent by this worker are cancelled. It should send a cancel request to the server.
         case interrupt(worker: Int)
     }
 
@@ -71,13 +71,13 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     var held = RequestTable<Payload, Waiter>.List()
     var queueBytes = 0
     var workers: [Worker]
-    /// Idle workers, the most recently used last: its caches are the warmest.
+    /// The idle workers. The most recently used one is last and is woken first, because its caches are warm.
     var idle: [Int] = []
     var waking = 0
-    /// Which worker has statements for a lock key under way, and how many. No other worker takes a request with that key: it would only wait for the
-    /// lock, and everything in its group with it.
+    /// The worker that has statements of a lock key in flight, and their number. Other workers do not take requests
+    /// with that key, because they would wait for the lock and delay their group.
     var owners: [UInt64: (worker: Int, count: Int)] = [:]
-    /// How many statements each user has under way, in a pool that runs each alone.
+    /// The number of each user's statements in flight, in a pool that runs each statement alone.
     var underWay: [UInt64: Int] = [:]
     var timer: Instant?
     var wasUnavailable = false
@@ -87,7 +87,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         workers = Array(repeating: Worker(), count: limits.workers)
     }
 
-    /// Whether a request has a chance: a connection is there, or a first attempt at one has not failed yet.
+    /// True if a request can succeed: a connection exists, or a first attempt to connect has not failed yet.
     var isAvailable: Bool {
         workers.contains { $0.link == .connected || $0.link == .connecting }
     }
@@ -117,7 +117,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         table.append(slot, to: &queue)
         queueBytes += bytes
         let wakeTimer = moveTimer(to: deadline)
-        // A worker that is already on its way wakes the next one if there is more than its share.
+        // A waking worker itself wakes the next one if the queue exceeds its share.
         let isBlocked = lockKey.map { owners[$0] != nil } ?? false
         return .queued(wake: isBlocked || waking > 0 ? nil : wakeOne(), wakeTimer: wakeTimer)
     }
@@ -131,7 +131,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         }
         if deadline <= now { return .deadlineExceeded }
         if !isAvailable { return .connectionUnavailable }
-        // A request larger than the limit passes when it is alone, or else it never would.
+        // A request larger than the limit is admitted to an empty queue; otherwise it could never be sent.
         let isFull = queue.count >= limits.queueStatements || (!queue.isEmpty && queueBytes + bytes > limits.queueBytes)
         return isFull ? .queueFull : nil
     }
@@ -154,12 +154,13 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         }
     }
 
-    /// Whether no caller waits any more for what the worker has sent.
+    /// Returns true if all requests sent by the worker are cancelled.
     func isInterrupted(_ worker: Int) -> Bool {
         workers[worker].sent > 0 && workers[worker].cancelled == workers[worker].sent
     }
 
-    /// Answers what has waited beyond its deadline. The timer calls again at the returned time, or when it is woken.
+    /// Answers the expired requests and returns the time of the next deadline, at which the timer calls again unless
+    /// woken earlier.
     mutating func expire(now: Instant) -> (expired: [Answer], next: Instant?) {
         var expired: [Answer] = []
         var next: Instant?
@@ -180,14 +181,14 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         return (expired, next)
     }
 
-    /// True: the timer waits for something later, and has to be woken.
+    /// Moves the timer to an earlier deadline. Returns true if the timer must be woken for it.
     mutating func moveTimer(to deadline: Instant) -> Bool {
         if let timer, timer <= deadline { return false }
         timer = deadline
         return true
     }
 
-    /// Takes a waiting request out, to be answered with `code`.
+    /// Removes a waiting request and returns its answer with `code`.
     mutating func answer(_ slot: Int, with code: PostgresError.Code) -> Answer? {
         unlist(slot)
         releaseKey(of: slot)
@@ -204,7 +205,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         return answers
     }
 
-    /// Takes a request out of the list or the count it is in.
+    /// Removes a request from its list or count.
     mutating func unlist(_ slot: Int) {
         switch table[slot].phase {
         case .free, .reserved:
@@ -230,7 +231,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
 
     // MARK: Lock keys and waking
 
-    /// Only requests that are held or sent own their key; they are the ones counted.
+    /// Releases a request's share of its lock key. Only held and sent requests own their key.
     mutating func releaseKey(of slot: Int) {
         guard let key = table[slot].lockKey, let owner = owners[key] else { return }
         switch table[slot].phase {

@@ -3,20 +3,25 @@
 public import Logging
 public import ServiceLifecycle
 
-/// A fixed number of connections to PostgreSQL, each driven by a thread of its own.
+/// A pool with a fixed number of connections to PostgreSQL, each driven by its own thread.
 ///
-/// Statements that arrive together share a round trip and, in ``Mode/grouping``, a transaction and its commit. What a caller may rely on:
+/// Concurrent statements share a round trip and, in ``Mode/grouping``, a transaction and its commit. The pool
+/// guarantees:
 /// - Rows are returned after the commit, with `synchronous_commit` on.
-/// - Each call is a transaction of its own as far as success and failure go: if another member of its group fails, it is run again without that one.
-/// - Members of a group see each other's effects in no promised order, and share `now()`; use `clock_timestamp()` where time matters.
-/// - Every call ends at its deadline: at once while it waits, and within about ``PostgresConfiguration/cancelGrace`` more once it has been sent.
-/// - While there is no connection at all, calls fail at once; connections come back by themselves.
+/// - Each call succeeds or fails independently. If another member of its group fails, it runs again without that
+///   member.
+/// - Members of a group see each other's effects in an unspecified order and share `now()`. Use `clock_timestamp()` for
+///   exact times.
+/// - Every call ends at its deadline: immediately if it is queued, and within about
+///   ``PostgresConfiguration/cancelGrace`` if it was sent.
+/// - Without any connection, calls fail immediately. The pool reconnects automatically.
 public final class PostgresPool: Service, Sendable {
-    /// How statements share connections.
+    /// The ways in which statements share connections.
     public enum Mode: Sendable {
-        /// What is queued is sent as groups, each one transaction: for short statements that wait for at most one lock.
+        /// Queued statements are sent in groups, each one transaction. Use it for short statements that wait for at
+        /// most one lock.
         case grouping
-        /// One statement per transaction, never grouped: for statements that wait on several keys or take long.
+        /// Each statement runs alone in a transaction. Use it for statements that wait for several locks or take long.
         case exclusive
     }
 
@@ -24,7 +29,7 @@ public final class PostgresPool: Service, Sendable {
 
     private static let ping = Statement("ping", sql: "SELECT 1", isIdempotent: true)
 
-    /// Creates a pool. Nothing happens before ``run()``.
+    /// Creates a pool. It does nothing before ``run()``.
     public init(configuration: PostgresConfiguration, mode: Mode, logger: Logger) {
         let limits = PoolCore.Machine.Limits(
             workers: max(1, configuration.connections), queueStatements: configuration.queueLimitStatements,
@@ -35,11 +40,12 @@ public final class PostgresPool: Service, Sendable {
         core = PoolCore(configuration: configuration, limits: limits, label: label, logger: logger)
     }
 
-    /// Runs the pool's threads until a graceful shutdown, which first finishes what is queued, or until the task is cancelled, which fails what is
-    /// queued and only finishes what has been sent.
+    /// Runs the pool's threads until a shutdown. A graceful shutdown first finishes the queued statements. Cancelling
+    /// the task fails the queued statements and only finishes those already sent.
     ///
-    /// Throws ``PostgresError/Code/configuration`` naming a setting that is out of range, and ``PostgresError/Code/closed`` when called twice. An
-    /// unreachable server is not an error: the pool keeps trying.
+    /// Throws ``PostgresError/Code/configuration`` naming a setting that is out of range, or
+    /// ``PostgresError/Code/closed`` if called twice. An unreachable server is not an error: the pool keeps trying to
+    /// connect.
     public func run() async throws {
         try core.start()
         await withTaskCancellationHandler {
@@ -56,15 +62,17 @@ public final class PostgresPool: Service, Sendable {
     /// Runs a statement and returns its rows after the commit.
     ///
     /// - Parameters:
-    ///   - statement: prepared on each connection when it is first used there.
-    ///   - parameters: one value for each of `$1`, `$2`, …
-    ///   - lockKey: names the row the statement locks, and is the same wherever that row is meant (see `UInt64.init(hashing:)`). Groups take locks in
-    ///     the order of keys, and statements with one key never wait for each other on different connections of a pool. `nil` for reads.
-    ///   - user: on whose behalf, named by any number. Where each statement runs alone, those whose users have fewer of them under way go first, so that
-    ///     no user waits for all requests of another. `nil` goes first.
-    ///   - deadline: when the caller stops waiting.
+    ///   - statement: prepared on each connection at its first use there.
+    ///   - parameters: the values of `$1`, `$2`, …
+    ///   - lockKey: identifies the row that the statement locks, equal wherever that row is locked (see
+    ///     `UInt64.init(hashing:)`). Groups lock in the order of keys. Statements with one key never wait for each
+    ///     other on different connections of a pool. `nil` for reads.
+    ///   - user: a number that identifies the user. In ``Mode/exclusive``, statements of users with fewer statements in
+    ///     flight go first, so that no user waits for all requests of another. `nil` goes first.
+    ///   - deadline: the time until which the caller waits.
     ///
-    /// Throws ``PostgresError``. Every code but ``PostgresError/Code/fateUnknown`` means that the statement had no effect.
+    /// Throws ``PostgresError``. Every code except ``PostgresError/Code/fateUnknown`` means that the statement had no
+    /// effect.
     public func query(
         _ statement: Statement, with parameters: [Value] = [], lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Rows {
@@ -81,7 +89,7 @@ public final class PostgresPool: Service, Sendable {
         return try answer.get()
     }
 
-    /// Whether PostgreSQL answers a trivial query in time.
+    /// Returns true if PostgreSQL answers a trivial query before the deadline.
     public func isReachable(deadline: ContinuousClock.Instant) async -> Bool {
         do {
             return try await query(Self.ping, deadline: deadline).count == 1
@@ -90,7 +98,8 @@ public final class PostgresPool: Service, Sendable {
         }
     }
 
-    /// Services start side by side, and the first call may come before `run()` does.
+    /// Reserves a request id after the pool has started. Services start concurrently, so the first call may precede
+    /// `run()`.
     private func reservedOnceStarted(_ statement: Statement, deadline: ContinuousClock.Instant) async throws(PostgresError) -> RequestID {
         guard ContinuousClock.now < deadline else { throw PostgresError(code: .deadlineExceeded, statement: statement.name) }
         while true {

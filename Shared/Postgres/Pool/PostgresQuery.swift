@@ -6,12 +6,13 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A statement, its parameters and the columns of its rows: one type, in which each of them has a name.
+/// A query as one type: a statement, its parameters and the columns of its rows.
 ///
-/// The properties are the parameters. ``parameters`` alone says which of them is `$1`, `$2`, …, and stands beside the SQL; everything else names them.
-/// QueryCheck (Tests/Support) compares their number and their types, and the columns, with what the server makes of the statement.
+/// The properties are the parameters. ``parameters`` assigns them to `$1`, `$2`, …, and stands beside the SQL; all
+/// other code uses names. QueryCheck (Tests/Support) compares the parameters and columns with the server's description
+/// of the statement.
 public protocol PostgresQuery: Sendable {
-    /// By which its rows are read.
+    /// The columns by which the rows are read.
     associatedtype Columns: ColumnSet
 
     static var statement: Statement { get }
@@ -20,14 +21,15 @@ public protocol PostgresQuery: Sendable {
     var parameters: [Value] { get }
 }
 
-/// Of a statement whose rows, if it has any, are not read.
+/// The columns of a statement whose rows are not read.
 public struct NoColumns: ColumnSet {
-    /// Looks up nothing.
+    /// Creates an empty set of columns.
     public init(_ names: inout ColumnNames) throws(PostgresError) {}
 }
 
 extension PostgresPool {
-    /// Runs a query and returns its rows after the commit; parameters and errors as for ``query(_:with:lockKey:user:deadline:)``.
+    /// Runs a query and returns its rows after the commit. The parameters and errors are those of
+    /// ``query(_:with:lockKey:user:deadline:)``.
     public func query<Query: PostgresQuery>(
         _ query: Query, lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Rows {
@@ -36,9 +38,9 @@ extension PostgresPool {
 }
 
 extension Rows {
-    /// The columns by which the rows of this query are read.
+    /// Returns the columns by which the rows of this query are read.
     ///
-    /// Throws ``PostgresError/Code/decoding``, naming the column, if the result does not have them.
+    /// Throws ``PostgresError/Code/decoding`` naming the column if the result lacks it.
     public func columns<Query: PostgresQuery>(of query: Query.Type) throws(PostgresError) -> Query.Columns {
         try columns(Query.Columns.self)
     }
@@ -46,27 +48,27 @@ extension Rows {
 
 /// Parameters that may be NULL.
 extension Value {
-    /// nil is NULL.
+    /// Creates a text; nil is NULL.
     public init(_ text: String?) { self = text.map { .text($0) } ?? .null }
 
-    /// nil is NULL.
+    /// Creates a `uuid`; nil is NULL.
     public init(_ id: UUID?) { self = id.map { .uuid($0) } ?? .null }
 
-    /// nil is NULL.
+    /// Creates an `int8`; nil is NULL.
     public init(_ number: Int64?) { self = number.map { .int8($0) } ?? .null }
 
-    /// nil is NULL.
+    /// Creates an `int8`; nil is NULL.
     public init(_ number: Int?) { self = number.map { .int8(Int64($0)) } ?? .null }
 
-    /// The number of the same bits; nil is NULL.
+    /// Creates an `int8` with the same bits; nil is NULL.
     public init(_ number: UInt64?) { self = number.map { .int8(Int64(bitPattern: $0)) } ?? .null }
 
-    /// nil is NULL.
+    /// Creates a `timestamptz`; nil is NULL.
     public init(_ time: Timestamp?) { self = time.map { .timestamp($0) } ?? .null }
 
-    /// nil is NULL.
+    /// Creates a `text[]`; nil is NULL.
     public init(_ texts: [String]?) { self = texts.map { .textArray($0) } ?? .null }
 
-    /// nil is NULL.
+    /// Creates a `uuid[]`; nil is NULL.
     public init(_ ids: [UUID]?) { self = ids.map { .uuidArray($0) } ?? .null }
 }

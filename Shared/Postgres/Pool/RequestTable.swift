@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names one request of a pool. Never used again once the request has been answered.
+/// The identifier of a request in a pool. It is never reused.
 struct RequestID: Hashable, Sendable {
     let slot: Int
     let generation: UInt32
 }
 
-/// The requests of a pool in slots, each of which can be in one doubly linked list, so that any of them leaves its list in constant time.
+/// The requests of a pool in slots. Each slot can be in one doubly linked list, so that removal takes constant time.
 struct RequestTable<Payload: Sendable, Waiter: Sendable>: Sendable {
     enum Phase: Equatable, Sendable {
         case free
-        /// Named, not yet submitted.
+        /// Reserved, but not yet submitted.
         case reserved(cancelled: Bool)
-        /// Waits for any worker.
+        /// Waiting for any worker.
         case queued
-        /// Waits for the worker that has rolled its group back and runs it again one by one.
+        /// Waiting for the worker that rolled back its group and runs the members individually.
         case held(worker: Int)
-        /// On its way. It can be answered by its worker only.
+        /// Sent. Only its worker can answer it.
         case sent(worker: Int, cancelled: Bool)
     }
 
@@ -61,14 +61,14 @@ struct RequestTable<Payload: Sendable, Waiter: Sendable>: Sendable {
         return RequestID(slot: slot, generation: slots[slot].generation)
     }
 
-    /// The slot of a request that has not been answered yet.
+    /// Returns the slot of a request that has not been answered yet.
     func slot(of id: RequestID) -> Int? {
         slots.indices.contains(id.slot) && slots[id.slot].generation == id.generation ? id.slot : nil
     }
 
     func id(of slot: Int) -> RequestID { RequestID(slot: slot, generation: slots[slot].generation) }
 
-    /// Empties the slot, which must be in no list, and returns what was in it.
+    /// Empties a slot that is in no list, and returns its contents.
     mutating func release(_ slot: Int) -> (payload: Payload?, waiter: Waiter?) {
         let contents = (slots[slot].payload, slots[slot].waiter)
         slots[slot].payload = nil

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The columns that a statement's rows are read by, declared by name and type.
+/// A declaration of the columns by which a statement's rows are read.
 ///
 ///     struct NameColumns: ColumnSet {
 ///         let id: Column<UUID>
@@ -14,31 +14,33 @@ import Synchronization
 ///         }
 ///     }
 ///
-/// The names are looked up once for each statement prepared on a connection; a row is then read by place, at no further cost. A name that the result
-/// lacks or has twice, and a type that does not fit, are errors before a row is read.
+/// Names are looked up once for each statement prepared on a connection. Rows are then read by index, without further
+/// cost. A name that is missing or ambiguous in the result, or has an incompatible type, is an error before any row is
+/// read.
 public protocol ColumnSet: Sendable {
     /// Looks up the columns.
     init(_ names: inout ColumnNames) throws(PostgresError)
 }
 
-/// One column of a result, of which the name and the type have been checked.
+/// A column of a result, with a verified name and type.
 public struct Column<Value: PostgresDecodable>: Sendable {
     let index: Int
 }
 
-/// The columns of a result while a ``ColumnSet`` looks up its own.
+/// The columns of a result during the lookup by a ``ColumnSet``.
 public struct ColumnNames: ~Copyable {
     private let columns: [(name: String, type: UInt32)]
-    /// What has been looked up.
+    /// The names that were looked up.
     package private(set) var used: [String] = []
 
     init(_ columns: [(name: String, type: UInt32)]) {
         self.columns = columns
     }
 
-    /// The column with this exact name.
+    /// Returns the column with exactly this name.
     ///
-    /// Throws ``PostgresError/Code/decoding``, naming the column, if there is none or more than one, or if its type is not read as `Value`.
+    /// Throws ``PostgresError/Code/decoding`` naming the column if it is missing or ambiguous, or if its type cannot be
+    /// read as `Value`.
     public mutating func column<Value: PostgresDecodable>(_ name: String, as: Value.Type = Value.self) throws(PostgresError) -> Column<Value> {
         guard let index = columns.firstIndex(where: { $0.name == name }) else { throw error(in: name, reason: "does not exist") }
         guard columns.lastIndex(where: { $0.name == name }) == index else { throw error(in: name, reason: "is there more than once") }
@@ -54,7 +56,8 @@ public struct ColumnNames: ~Copyable {
     }
 }
 
-/// What was looked up of a statement prepared on a connection. The columns of its results stay the same until it is prepared anew.
+/// The looked-up column sets of a statement prepared on a connection. The result's columns do not change until the
+/// statement is prepared again.
 final class ColumnCache: Sendable {
     private let columns = Mutex<[ObjectIdentifier: any ColumnSet]>([:])
 
@@ -69,16 +72,16 @@ final class ColumnCache: Sendable {
 }
 
 extension Rows {
-    /// The columns by which these rows are read.
+    /// Returns the columns by which these rows are read.
     ///
-    /// Throws ``PostgresError/Code/decoding``, naming the column, if the result does not have them.
+    /// Throws ``PostgresError/Code/decoding`` naming the column if the result lacks it.
     public func columns<Columns: ColumnSet>(_ type: Columns.Type = Columns.self) throws(PostgresError) -> Columns {
         try cache.columns(handle)
     }
 }
 
 extension Row {
-    /// The value of a column; throws ``PostgresError/Code/decoding``, naming the column, if it is NULL.
+    /// The value of a column. Throws ``PostgresError/Code/decoding`` naming the column if it is NULL.
     public subscript<Value>(_ column: Column<Value>) -> Value {
         get throws(PostgresError) { try get(column.index) }
     }

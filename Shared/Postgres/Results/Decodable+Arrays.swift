@@ -6,7 +6,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Walks the binary form of an array: number of dimensions, null flag, element type, then length and lower bound of each dimension, then elements.
+/// Decodes the binary form of an array: number of dimensions, null flag, element type, length and lower bound of each
+/// dimension, elements.
 private func decodeElements<Element>(
     _ field: borrowing PostgresField, accepting types: UInt32..., element: (UnsafeRawBufferPointer?) -> Element?
 ) -> [Element]? {
@@ -17,7 +18,7 @@ private func decodeElements<Element>(
     if dimensions == 0 { return [] }
     guard dimensions == 1, let count = reader.int32(), count >= 0, reader.int32() != nil else { return nil }
     var elements: [Element] = []
-    // Each element has a length of four bytes: a count that does not fit is not believed.
+    // Each element has a length field of four bytes. Reject a count that exceeds the remaining bytes.
     guard Int(count) <= field.bytes.count / 4 else { return nil }
     elements.reserveCapacity(Int(count))
     for _ in 0..<count {
@@ -48,17 +49,17 @@ private struct ArrayReader {
 }
 
 extension UInt8: PostgresArrayElement {
-    /// As ``decodeArray(_:)``.
+    /// The types that ``decodeArray(_:)`` accepts.
     public static var arrayColumnTypes: [UInt32] { [OID.bytea] }
 
-    /// Decodes `bytea`, which is what an array of bytes is in PostgreSQL.
+    /// Decodes `bytea`, PostgreSQL's equivalent of an array of bytes.
     public static func decodeArray(_ field: borrowing PostgresField) -> [UInt8]? {
         field.type == OID.bytea ? [UInt8](field.bytes) : nil
     }
 }
 
 extension String: PostgresArrayElement {
-    /// As ``decodeArray(_:)``.
+    /// The types that ``decodeArray(_:)`` accepts.
     public static var arrayColumnTypes: [UInt32] { [OID.textArray, OID.varcharArray, OID.nameArray] }
 
     /// Decodes `text[]`, `varchar[]` and `name[]` without NULL elements.
@@ -68,17 +69,17 @@ extension String: PostgresArrayElement {
 }
 
 extension Optional: PostgresArrayElement where Wrapped == String {
-    /// As ``decodeArray(_:)``.
+    /// The types that ``decodeArray(_:)`` accepts.
     public static var arrayColumnTypes: [UInt32] { [OID.textArray, OID.varcharArray, OID.nameArray] }
 
-    /// Decodes `text[]`, `varchar[]` and `name[]`, a NULL element being `nil`.
+    /// Decodes `text[]`, `varchar[]` and `name[]`. A NULL element is `nil`.
     public static func decodeArray(_ field: borrowing PostgresField) -> [String?]? {
         decodeElements(field, accepting: OID.text, OID.varchar, OID.name) { .some($0.map { String(decoding: $0, as: UTF8.self) }) }
     }
 }
 
 extension UUID: PostgresArrayElement {
-    /// As ``decodeArray(_:)``.
+    /// The types that ``decodeArray(_:)`` accepts.
     public static var arrayColumnTypes: [UInt32] { [OID.uuidArray] }
 
     /// Decodes `uuid[]` without NULL elements.
@@ -88,7 +89,7 @@ extension UUID: PostgresArrayElement {
 }
 
 extension Int64: PostgresArrayElement {
-    /// As ``decodeArray(_:)``.
+    /// The types that ``decodeArray(_:)`` accepts.
     public static var arrayColumnTypes: [UInt32] { [OID.int8Array] }
 
     /// Decodes `int8[]` without NULL elements.
@@ -101,7 +102,7 @@ extension Int64: PostgresArrayElement {
 }
 
 extension Array: PostgresArrayElement where Element == UInt8 {
-    /// As ``decodeArray(_:)``.
+    /// The types that ``decodeArray(_:)`` accepts.
     public static var arrayColumnTypes: [UInt32] { [OID.byteaArray] }
 
     /// Decodes `bytea[]` without NULL elements.

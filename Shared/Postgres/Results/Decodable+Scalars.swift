@@ -7,7 +7,7 @@ public import Foundation
 #endif
 
 extension String: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.text, OID.varchar, OID.bpchar, OID.name, OID.json, OID.unknown, OID.jsonb] }
 
     /// Decodes `text`, `varchar`, `char(n)`, `name`, `json` and `jsonb`.
@@ -16,7 +16,7 @@ extension String: PostgresDecodable {
         case OID.text, OID.varchar, OID.bpchar, OID.name, OID.json, OID.unknown:
             return String(decoding: field.bytes, as: UTF8.self)
         case OID.jsonb:
-            // The binary form begins with a version, which has been 1 since jsonb exists.
+            // The binary form begins with a version byte, which is always 1.
             guard field.bytes.first == 1 else { return nil }
             return String(decoding: field.bytes.dropFirst(), as: UTF8.self)
         default:
@@ -26,7 +26,7 @@ extension String: PostgresDecodable {
 }
 
 extension Int64: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.int8, OID.int4, OID.int2] }
 
     /// Decodes `int8`, `int4` and `int2`.
@@ -41,7 +41,7 @@ extension Int64: PostgresDecodable {
 }
 
 extension Int: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.int8, OID.int4, OID.int2] }
 
     /// Decodes `int8`, `int4` and `int2`.
@@ -51,7 +51,7 @@ extension Int: PostgresDecodable {
 }
 
 extension Int32: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.int4, OID.int2] }
 
     /// Decodes `int4` and `int2`.
@@ -65,7 +65,7 @@ extension Int32: PostgresDecodable {
 }
 
 extension Bool: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.bool] }
 
     /// Decodes `bool`.
@@ -76,7 +76,7 @@ extension Bool: PostgresDecodable {
 }
 
 extension Double: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.float8, OID.float4] }
 
     /// Decodes `float8` and `float4`.
@@ -90,7 +90,7 @@ extension Double: PostgresDecodable {
 }
 
 extension UUID: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.uuid] }
 
     /// Decodes `uuid`.
@@ -105,7 +105,7 @@ extension UUID: PostgresDecodable {
 }
 
 extension Timestamp: PostgresDecodable {
-    /// As ``decode(_:)``.
+    /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.timestamptz, OID.timestamp] }
 
     /// Decodes `timestamptz`, and `timestamp` as UTC.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One field of a row while it is being decoded. It cannot be kept or copied: its bytes belong to the result.
+/// A field of a row during decoding. It cannot be kept or copied, because its bytes belong to the result.
 public struct PostgresField: ~Copyable {
     let bytes: UnsafeRawBufferPointer
     let type: UInt32
@@ -10,36 +10,38 @@ public struct PostgresField: ~Copyable {
         self.type = type
     }
 
-    /// The field as a big-endian number, if it has exactly that size.
+    /// Returns the field as a big-endian number, or nil if its size differs.
     func integer<Number: FixedWidthInteger>(as: Number.Type = Number.self) -> Number? {
         guard bytes.count == MemoryLayout<Number>.size else { return nil }
         return Number(bigEndian: bytes.loadUnaligned(as: Number.self))
     }
 }
 
-/// A type that a column can be read as.
+/// A type that can be decoded from a column.
 ///
-/// Types of other modules conform by way of one that already does, for instance `UUID.decode(field).map(ConversationID.init)`.
+/// Types of other modules decode by means of a conforming type, for example
+/// `UUID.decode(field).map(ConversationID.init)`.
 public protocol PostgresDecodable: Sendable {
-    /// The types of columns that ``decode(_:)`` reads.
+    /// The column types that ``decode(_:)`` accepts.
     static var columnTypes: [UInt32] { get }
-    /// The field's value, or `nil` if the column's type does not fit or its bytes are malformed. Never called for NULL.
+    /// Returns the field's value, or `nil` if the column's type does not match or the bytes are malformed. Never called
+    /// for NULL.
     static func decode(_ field: borrowing PostgresField) -> Self?
 }
 
-/// A type that a column of a one-dimensional array type can be read as an array of.
+/// An element type of arrays that can be decoded from a column of a one-dimensional array type.
 public protocol PostgresArrayElement: Sendable {
-    /// The types of columns that ``decodeArray(_:)`` reads.
+    /// The column types that ``decodeArray(_:)`` accepts.
     static var arrayColumnTypes: [UInt32] { get }
-    /// The field's elements, or `nil` if the column's type does not fit or its bytes are malformed.
+    /// Returns the field's elements, or `nil` if the column's type does not match or the bytes are malformed.
     static func decodeArray(_ field: borrowing PostgresField) -> [Self]?
 }
 
 extension Array: PostgresDecodable where Element: PostgresArrayElement {
-    /// Those of the elements.
+    /// The column types that the element type accepts.
     public static var columnTypes: [UInt32] { Element.arrayColumnTypes }
 
-    /// The field's elements, or `nil` if the column's type does not fit.
+    /// Returns the field's elements, or `nil` if the column's type does not match.
     public static func decode(_ field: borrowing PostgresField) -> [Element]? {
         Element.decodeArray(field)
     }

@@ -2,10 +2,10 @@
 
 import CLibPQ
 
-/// Owns one `PGresult` and frees it with the last reference.
+/// An owner of a `PGresult`, which it frees when the last reference is released.
 ///
-/// `@unchecked Sendable`: libpq never changes a result once `PQgetResult` has returned it, and nothing here does; every function called on it only
-/// reads. The pointer is private to the class, so no one can free it early.
+/// `@unchecked Sendable`: neither libpq nor this class changes a result after `PQgetResult` returned it. The functions
+/// called here only read it. The pointer is private, so that no other code can free it.
 final class ResultHandle: @unchecked Sendable {
     private let raw: OpaquePointer
     let rowCount: Int
@@ -19,7 +19,7 @@ final class ResultHandle: @unchecked Sendable {
 
     deinit { PQclear(raw) }
 
-    /// How many rows an INSERT, UPDATE or DELETE touched, or a SELECT returned.
+    /// The number of rows that an INSERT, UPDATE or DELETE affected, or that a SELECT returned.
     var affectedRows: Int {
         PQcmdTuples(raw).flatMap { Int(String(cString: $0)) } ?? 0
     }
@@ -28,19 +28,19 @@ final class ResultHandle: @unchecked Sendable {
         PQfname(raw, Int32(clamping: column)).map { String(cString: $0) } ?? ""
     }
 
-    /// Exact comparison; libpq's own look-up folds case.
+    /// Compares names exactly. libpq's own lookup folds case.
     func columnIndex(_ name: String) -> Int? {
         (0..<columnCount).first { columnName($0) == name }
     }
 
     func type(_ column: Int) -> UInt32 { PQftype(raw, Int32(column)) }
 
-    /// Of a description of a prepared statement.
+    /// The parameter types, in the description of a prepared statement.
     var parameterTypes: [UInt32] { (0..<PQnparams(raw)).map { PQparamtype(raw, $0) } }
 
     func isNull(row: Int, column: Int) -> Bool { PQgetisnull(raw, Int32(row), Int32(column)) != 0 }
 
-    /// Calls `body` with the field's bytes, which live as long as the call.
+    /// Calls `body` with the field's bytes, which are valid only during the call.
     func withField<Result>(row: Int, column: Int, _ body: (borrowing PostgresField) -> Result) -> Result {
         withExtendedLifetime(self) {
             let start = UnsafeRawPointer(PQgetvalue(raw, Int32(row), Int32(column)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rows a statement returned. They stay in libpq's memory and are decoded when asked for.
+/// The rows of a result. They stay in libpq's memory and are decoded on access.
 public struct Rows: Sendable, RandomAccessCollection {
     let handle: ResultHandle
     let cache: ColumnCache
@@ -10,38 +10,38 @@ public struct Rows: Sendable, RandomAccessCollection {
         self.cache = cache
     }
 
-    /// Always 0.
+    /// The index of the first row: always 0.
     public var startIndex: Int { 0 }
     /// The number of rows.
     public var endIndex: Int { handle.rowCount }
-    /// How many rows the statement inserted, changed, deleted or returned.
+    /// The number of rows that the statement inserted, changed, deleted or returned.
     public var affectedRows: Int { handle.affectedRows }
     /// The names of the columns, in order.
     public var columnNames: [String] { (0..<handle.columnCount).map { handle.columnName($0) } }
 
-    /// The row at `position`, which must be within the collection's bounds.
+    /// Returns the row at `position`, which must be within the bounds.
     public subscript(position: Int) -> Row {
         precondition(position >= 0 && position < handle.rowCount, "row out of range")
         return Row(handle: handle, index: position)
     }
 }
 
-/// One row of a result.
+/// A row of a result.
 public struct Row: Sendable {
     fileprivate let handle: ResultHandle
     fileprivate let index: Int
 
-    /// The value of a column, counted from 0.
+    /// Returns the value of a column, counted from 0.
     ///
-    /// Throws ``PostgresError/Code/decoding``, naming the column, if there is no such column, it is NULL, or its type is another one.
+    /// Throws ``PostgresError/Code/decoding`` naming the column if it does not exist, is NULL or has another type.
     public func get<T: PostgresDecodable>(_ column: Int, as type: T.Type = T.self) throws(PostgresError) -> T {
         guard let value = try getOptional(column, as: type) else { throw error(in: column, reason: "is null") }
         return value
     }
 
-    /// The value of a column, counted from 0, or `nil` for NULL.
+    /// Returns the value of a column, counted from 0, or `nil` for NULL.
     ///
-    /// Throws ``PostgresError/Code/decoding``, naming the column, if there is no such column or its type is another one.
+    /// Throws ``PostgresError/Code/decoding`` naming the column if it does not exist or has another type.
     public func getOptional<T: PostgresDecodable>(_ column: Int, as type: T.Type = T.self) throws(PostgresError) -> T? {
         guard column >= 0, column < handle.columnCount else { throw error(in: column, reason: "does not exist") }
         if handle.isNull(row: index, column: column) { return nil }
@@ -51,12 +51,13 @@ public struct Row: Sendable {
         return value
     }
 
-    /// The value of the column with this exact name; errors as for ``get(_:as:)-(Int,_)``.
+    /// Returns the value of the column with exactly this name. The errors are those of ``get(_:as:)-(Int,_)``.
     public func get<T: PostgresDecodable>(_ column: String, as type: T.Type = T.self) throws(PostgresError) -> T {
         try get(position(of: column), as: type)
     }
 
-    /// The value of the column with this exact name, or `nil` for NULL; errors as for ``getOptional(_:as:)-(Int,_)``.
+    /// Returns the value of the column with exactly this name, or `nil` for NULL. The errors are those of
+    /// ``getOptional(_:as:)-(Int,_)``.
     public func getOptional<T: PostgresDecodable>(_ column: String, as type: T.Type = T.self) throws(PostgresError) -> T? {
         try getOptional(position(of: column), as: type)
     }

@@ -13,18 +13,23 @@ import Musl
 import Darwin
 #endif
 
-/// The parameters of one statement, encoded by the caller's task so that the connection's thread only points at them.
+/// The encoded parameters of a statement. The caller's task encodes them, so that the connection's thread only passes
+/// pointers.
 ///
-/// One buffer: for each parameter an `Int32` length (-1 for NULL), the `UInt32` type (0: the server's inference decides), a format byte (0 text,
-/// 1 binary), the bytes and a NUL (which libpq wants after a text).
+/// One buffer holds for each parameter:
+/// - an `Int32` length (-1: NULL)
+/// - the `UInt32` type (0: inferred by the server)
+/// - a format byte (0: text, 1: binary)
+/// - the bytes
+/// - a NUL, which libpq requires after a text.
 struct EncodedParameters: Sendable {
     private(set) var count = 0
     private(set) var bytes: [UInt8] = []
 
-    /// What PostgreSQL's protocol allows in one statement.
+    /// The maximum number of parameters of a statement in PostgreSQL's protocol.
     static let maximumCount = 65_535
     private static let headerSize = 9
-    /// Half of what libpq can put in one message.
+    /// The maximum size of the parameters, in bytes: half of libpq's maximum for a message.
     static let maximumBytes = 512 * 1024 * 1024
 
     init(_ values: [Value], statement: String) throws(PostgresError) {
@@ -44,7 +49,7 @@ struct EncodedParameters: Sendable {
         }
     }
 
-    /// One parameter; a `nil` start stands for NULL.
+    /// A parameter. A `nil` start is NULL.
     struct Field {
         let start: UnsafeRawPointer?
         let length: Int32
@@ -52,7 +57,7 @@ struct EncodedParameters: Sendable {
         let format: Int32
     }
 
-    /// Calls `body` with each parameter of `buffer`, which is ``bytes``.
+    /// Calls `body` with each parameter in `buffer`, which contains ``bytes``.
     static func forEach(in buffer: UnsafeRawBufferPointer, count: Int, _ body: (Int, Field) -> Void) {
         guard let base = buffer.baseAddress else { return }
         var offset = 0
@@ -65,7 +70,8 @@ struct EncodedParameters: Sendable {
         }
     }
 
-    /// Whether a statement prepared for `types` takes these parameters. A type that was not known then has to be inferred anew.
+    /// Returns true if a statement prepared for `types` accepts these parameters. A type that is 0 in `types` but known
+    /// here does not match, so that the statement is prepared again.
     func fit(_ types: [UInt32]) -> Bool {
         guard types.count == count else { return false }
         var fits = true
@@ -77,7 +83,7 @@ struct EncodedParameters: Sendable {
         return fits
     }
 
-    /// The types of these parameters, and `known` ones where a parameter does not tell.
+    /// Returns the types of these parameters. For parameters without a type, it returns those in `known`.
     func types(known: [UInt32]) -> [UInt32] {
         var types = known.count == count ? known : Array(repeating: 0, count: count)
         bytes.withUnsafeBytes { buffer in
@@ -88,7 +94,8 @@ struct EncodedParameters: Sendable {
         return types
     }
 
-    /// A text leaves its type to inference, so that it serves for any type that has a text form.
+    /// Returns the type of a value. The type of a text is left to inference, so that it can be used for any type with a
+    /// text form.
     private static func type(of value: Value) -> UInt32 {
         switch value {
         case .null, .text: 0
@@ -106,7 +113,7 @@ struct EncodedParameters: Sendable {
         }
     }
 
-    /// Appends the value's bytes and returns their format, `nil` for NULL.
+    /// Appends the value's bytes and returns their format, or `nil` for NULL.
     private mutating func append(_ value: Value, statement: String) throws(PostgresError) -> UInt8? {
         switch value {
         case .null: return nil
@@ -162,7 +169,8 @@ struct EncodedParameters: Sendable {
         try append(text, statement: statement)
     }
 
-    /// Appends UTF-8, refusing the one character PostgreSQL has no place for: libpq would cut the text there in silence.
+    /// Appends UTF-8. Throws for NUL characters, which PostgreSQL does not support and at which libpq would silently
+    /// truncate the text.
     private mutating func append(_ text: String, statement: String) throws(PostgresError) {
         let start = bytes.count
         bytes.append(contentsOf: text.utf8)

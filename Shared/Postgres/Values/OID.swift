@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Object identifiers of the built-in types, fixed in every PostgreSQL installation.
+/// The object identifiers of built-in types, equal in every PostgreSQL installation.
 enum OID {
     static let bool: UInt32 = 16
     static let bytea: UInt32 = 17

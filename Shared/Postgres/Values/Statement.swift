@@ -6,19 +6,21 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A statement of SQL with a name, prepared at most once on each connection.
+/// A named SQL statement, prepared at most once on each connection.
 ///
-/// Declare statements as constants: one name stands for one text in a process (another text under the same name is refused with
-/// ``PostgresError/Code/configuration``). The name labels metrics and errors, and never contains user data.
+/// Declare statements as constants. A name must always denote the same text within a process; another text under the
+/// same name fails with ``PostgresError/Code/configuration``. The name labels metrics and errors, and must not contain
+/// user data.
 public struct Statement: Sendable, Hashable {
-    /// The statement's name, for instance `message.insert`.
+    /// The statement's name, for example `message.insert`.
     public let name: String
-    /// One SQL statement with parameters `$1`, `$2`, …; no transaction control in it.
+    /// One SQL statement with parameters `$1`, `$2`, …, without transaction control.
     public let sql: String
-    /// Whether running it twice is the same as running it once. Such a statement is repeated when its connection is lost under it.
+    /// True if running the statement twice has the effect of running it once. It is then repeated if its connection is
+    /// lost.
     public let isIdempotent: Bool
 
-    /// Declares a statement.
+    /// Creates a statement.
     public init(_ name: String, sql: String, isIdempotent: Bool = false) {
         self.name = name
         self.sql = sql
@@ -27,9 +29,9 @@ public struct Statement: Sendable, Hashable {
 }
 
 extension UInt64 {
-    /// The lock key of what `uuid` names, equal in every process and on every machine.
+    /// Creates the lock key of the object with this id, equal in all processes and on all machines.
     ///
-    /// All 128 bits take part. Should two identifiers ever share a key, their order within a group is that of arrival.
+    /// It hashes all 128 bits. Two ids with the same key keep their order of arrival within a group.
     public init(hashing uuid: UUID) {
         let (high, low) = withUnsafeBytes(of: uuid.uuid) { bytes in
             (

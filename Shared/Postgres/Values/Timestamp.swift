@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A point in time with PostgreSQL's resolution: microseconds since the Unix epoch, UTC.
+/// A point in time in PostgreSQL's resolution: microseconds since the Unix epoch, UTC.
 ///
-/// `Int64.max` and `Int64.min` stand for PostgreSQL's `infinity` and `-infinity`.
+/// `Int64.max` and `Int64.min` represent PostgreSQL's `infinity` and `-infinity`.
 public struct Timestamp: Sendable, Hashable, Comparable {
     /// Microseconds since 1970-01-01 00:00:00 UTC.
     public var microseconds: Int64
@@ -12,22 +12,21 @@ public struct Timestamp: Sendable, Hashable, Comparable {
         self.microseconds = microseconds
     }
 
-    /// Earlier is less.
+    /// Returns true if `left` is earlier.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         left.microseconds < right.microseconds
     }
 
-    /// Microseconds between the Unix epoch and 2000-01-01, where PostgreSQL counts from.
+    /// The microseconds from the Unix epoch to 2000-01-01, PostgreSQL's epoch.
     private static let postgresEpoch: Int64 = 946_684_800_000_000
 
-    /// The server's binary representation.
+    /// The timestamp in the server's binary format.
     var binary: Int64 {
         if microseconds == .max { return .max }
         let (value, overflow) = microseconds.subtractingReportingOverflow(Self.postgresEpoch)
         return overflow ? .min : value
     }
 
-    /// From the server's binary representation.
     init(binary: Int64) {
         if binary == .min {
             self.init(microseconds: .min)

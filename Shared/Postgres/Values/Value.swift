@@ -6,11 +6,12 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One parameter of a statement.
+/// A parameter of a statement.
 ///
-/// A value has the type its case says, and is cast like any expression of that type: an `int8` can be compared with an `int4` column and assigned to
-/// it. Only `text` and `null` leave the type to the server's inference: so `text` also serves enums, `inet` and whatever else has a text form, and
-/// `$1::uuid` has to be written where nothing else tells the type of a `null`.
+/// A value has the type of its case and is converted like any expression of that type: an `int8` can be compared with
+/// an `int4` column and assigned to it. Only the types of `text` and `null` are inferred by the server. Therefore
+/// `text` can also be used for enums, `inet` and other types with a text form. A `null` needs a cast such as `$1::uuid`
+/// if its type cannot be inferred.
 public enum Value: Sendable, Hashable {
     /// SQL's NULL, of any type.
     case null
@@ -26,11 +27,11 @@ public enum Value: Sendable, Hashable {
     case bool(Bool)
     /// `bytea`
     case bytes([UInt8])
-    /// `timestamptz` (or `timestamp`, read as UTC)
+    /// `timestamptz` (or `timestamp`, interpreted as UTC)
     case timestamp(Timestamp)
     /// `jsonb` or `json`, as text
     case jsonb(String)
-    /// `text[]`, `nil` being a NULL element
+    /// `text[]`. A `nil` element is NULL.
     case textArray([String?])
     /// `uuid[]`
     case uuidArray([UUID])

@@ -5,19 +5,21 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Content goes to and comes from absolute URLs that the server gave out. They need no session, and are used as they are.
+/// The transfer of content to and from absolute URLs that the server provides. The URLs need no session and are used
+/// unchanged.
 extension ProtocolClient {
-    /// The time in which nothing may happen in a transfer before it is given up.
+    /// The default time without progress after which a transfer is abandoned.
     public static let idleLimit: Duration = .seconds(30)
     private static let refusalBytes = 1 << 20
 
-    /// Puts bytes to a URL, as fast as the server takes them.
+    /// Uploads bytes to a URL, as fast as the server accepts them.
     /// - Parameters:
-    ///   - bytes: read once.
-    ///   - count: how many bytes there are. With fewer or more, the upload fails.
-    ///   - idle: the longest time without any progress; the whole upload may take as long as it needs.
-    /// - Returns: whatever the server answered, refusals as well.
-    /// - Throws: ``ProtocolClientError`` as ``call(_:_:body:token:headers:deadline:)``, and with ``ProtocolClientError/Code/invalidURL``; what `bytes` throws.
+    ///   - bytes: the content, iterated once.
+    ///   - count: the number of bytes. The upload fails if `bytes` contains fewer or more.
+    ///   - idle: the maximum time without progress. The duration of the whole upload is not limited.
+    /// - Returns: the server's response, which may be a refusal.
+    /// - Throws: ``ProtocolClientError`` like ``call(_:_:body:token:headers:deadline:)``, also with
+    ///   ``ProtocolClientError/Code/invalidURL``; any error of `bytes`.
     public func upload<Bytes: AsyncSequence & Sendable>(
         _ bytes: Bytes, count: Int, to url: String, headers: [String: String] = [:], idle: Duration = idleLimit
     ) async throws -> RESTAnswer where Bytes.Element == Data {
@@ -37,14 +39,15 @@ extension ProtocolClient {
         }
     }
 
-    /// Gets bytes from a URL.
+    /// Downloads bytes from a URL.
     /// - Parameters:
-    ///   - offset: of the first byte that is wanted. The server may send all bytes nevertheless.
-    ///   - idle: the longest time without any progress; the whole download may take as long as it needs.
-    ///   - receive: is given the offset of each piece and the piece, in order. The next one is read when it returns.
-    /// - Returns: the answer, without the bytes that `receive` was given. Statuses other than 200 and 206 are refusals, of which nothing is given to `receive`.
-    /// - Throws: ``ProtocolClientError`` as ``call(_:_:body:token:headers:deadline:)``, and with ``ProtocolClientError/Code/invalidURL`` or
-    ///   ``ProtocolClientError/Code/malformed``; what `receive` throws.
+    ///   - offset: the offset of the first requested byte. The server may send all bytes regardless.
+    ///   - idle: the maximum time without progress. The duration of the whole download is not limited.
+    ///   - receive: receives each piece with its offset, in order. The next piece is read after it returns.
+    /// - Returns: the response without the bytes passed to `receive`. Statuses other than 200 and 206 are refusals,
+    ///   whose body is not passed to `receive`.
+    /// - Throws: ``ProtocolClientError`` like ``call(_:_:body:token:headers:deadline:)``, also with
+    ///   ``ProtocolClientError/Code/invalidURL`` or ``ProtocolClientError/Code/malformed``; any error of `receive`.
     public func download(
         _ url: String, from offset: Int = 0, headers: [String: String] = [:], idle: Duration = idleLimit,
         receive: @escaping @Sendable (Int, Data) async throws -> Void
@@ -107,7 +110,7 @@ extension ProtocolClient {
         return RESTAnswer(status: Int(response.status.code), headers: lines, body: body)
     }
 
-    /// Does a transfer until it is done, or nothing has happened in it for too long.
+    /// Runs a transfer until it ends, or until it makes no progress for the time `idle`.
     private func transfer(
         _ what: String, idle: Duration, body: @escaping @Sendable (IdleWatch) async throws -> RESTAnswer
     ) async throws -> RESTAnswer {
@@ -133,13 +136,13 @@ extension ProtocolClient {
     }
 }
 
-/// Remembers when something has happened.
+/// A timer that measures the time since the last progress.
 private final class IdleWatch: Sendable {
     private let last = Mutex(ContinuousClock.now)
 
     func touch() { last.withLock { $0 = .now } }
 
-    /// Returns when nothing has happened for so long.
+    /// Returns after the time `limit` without progress.
     func expire(after limit: Duration) async throws {
         while true {
             let end = last.withLock { $0 } + limit
@@ -149,19 +152,19 @@ private final class IdleWatch: Sendable {
     }
 }
 
-/// What the owner of the bytes has thrown, which is no failure of the network.
+/// An error of the caller's `receive` or `bytes`, as opposed to a network failure.
 private struct ReceiveError: Error {
     let error: any Error
 }
 
-/// What was thrown while the bytes of an upload were read; the HTTP client shows it as something else.
+/// The first error thrown by the bytes of an upload. The HTTP client reports it as a different error.
 private final class ReadError: Sendable {
     private let state = Mutex<(any Error)?>(nil)
     var error: (any Error)? { state.withLock { $0 }.map { ReceiveError(error: $0) } }
     func recordFirst(_ error: any Error) { state.withLock { $0 = $0 ?? error } }
 }
 
-/// Bytes on their way to the HTTP client.
+/// The bytes of an upload, as a sequence for the HTTP client.
 private struct WatchedBytes<Bytes: AsyncSequence & Sendable>: AsyncSequence, Sendable where Bytes.Element == Data {
     typealias Element = ByteBuffer
 

@@ -6,29 +6,31 @@ import NIOFoundationCompat
 import NIOHTTP1
 public import NIOPosix
 
-/// Speaks the public protocol to one server, as one of its users or before any sign-in: REST calls, and any number of sockets.
+/// A client of the public protocol for one server, for one user or before sign-in. It makes REST calls and opens any
+/// number of sockets.
 ///
-/// It is thin on purpose: it shows what the server says, keeps nothing, and retries nothing. ``shutdown()`` must be called at the end.
+/// The client is deliberately thin: it reports what the server sends, stores nothing and retries nothing. Call
+/// ``shutdown()`` at the end.
 public final class ProtocolClient: Sendable {
-    /// Where REST calls go; no trailing slash.
+    /// The base URL of REST calls, without a trailing slash.
     public let baseURL: String
-    /// Where sockets are opened; no trailing slash.
+    /// The base URL of sockets, without a trailing slash.
     public let webSocketURL: String
-    /// What is spoken on both.
+    /// The protocol version for REST and sockets.
     public let version: ProtocolVersion
     let trust: ServerTrust
     let eventLoopGroup: MultiThreadedEventLoopGroup
     let http: HTTPClient
 
-    /// The time a call may take that is given no deadline.
+    /// The default time-out of a call.
     public static let patience: Duration = .seconds(15)
     private static let bodyLimit = 64 << 20
 
-    /// A client of the server at these addresses.
+    /// Creates a client for a server.
     /// - Parameters:
-    ///   - webSocketURL: nil: the same as `baseURL`, with `ws` for `http`.
-    ///   - eventLoopGroup: must outlive the client.
-    /// - Throws: ``ProtocolClientError/Code/invalidURL``, or NIOSSL's error for a trust root that is none.
+    ///   - webSocketURL: the base URL of sockets; nil: `baseURL` with `ws` instead of `http`.
+    ///   - eventLoopGroup: the event loops, which must outlive the client.
+    /// - Throws: ``ProtocolClientError/Code/invalidURL``, or NIOSSL's error for an invalid trust root.
     public init(
         baseURL: String, webSocketURL: String? = nil, version: ProtocolVersion = .v3, trust: ServerTrust = .system,
         eventLoopGroup: MultiThreadedEventLoopGroup = .singleton
@@ -45,25 +47,26 @@ public final class ProtocolClient: Sendable {
         var configuration = HTTPClient.Configuration(tlsConfiguration: try trust.tlsConfiguration(), redirectConfiguration: .disallow)
         configuration.httpVersion = .http1Only
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
-        // Half of the server's time for the first request, 15 s, since the pool opens connections that it then does not need: what the server closes because
-        // it is silent is not being used at that moment.
+        // Half of the server's time-out of 15 s for the first request. The pool may open connections that it does not
+        // use at once; thus the client closes them before the server does.
         configuration.connectionPool.idleTimeout = .seconds(7)
-        // A request that fails in transit is shown, not tried again behind the caller's back.
+        // A request that fails in transit is reported, not retried without the caller's knowledge.
         configuration.connectionPool.retryConnectionEstablishment = false
         http = HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration)
     }
 
-    /// Closes the connections of REST calls; sockets live on.
+    /// Closes the connections of REST calls. Sockets stay open.
     public func shutdown() async throws { try await http.shutdown() }
 
-    /// Makes one REST call.
+    /// Makes a REST call.
     /// - Parameters:
-    ///   - path: begins with `/` and is sent as it is: percent-encode what has to be.
-    ///   - token: the session's; nil for none.
-    ///   - headers: replace those that would be sent: `Accept`, `Content-Type` (that of a patch with PATCH), `Authorization`. An empty value sends none.
-    /// - Returns: whatever the server answered, refusals as well.
-    /// - Throws: ``ProtocolClientError`` with ``ProtocolClientError/Code/deadlineExceeded``, ``ProtocolClientError/Code/untrusted`` or
-    ///   ``ProtocolClientError/Code/transport``.
+    ///   - path: begins with `/` and is sent unchanged, so it must already be percent-encoded.
+    ///   - token: the session's token; nil: none.
+    ///   - headers: replace the default headers `Accept`, `Content-Type` (that of a patch with PATCH) and
+    ///     `Authorization`. An empty value removes a header.
+    /// - Returns: the server's response, which may be a refusal.
+    /// - Throws: ``ProtocolClientError`` with ``ProtocolClientError/Code/deadlineExceeded``,
+    ///   ``ProtocolClientError/Code/untrusted`` or ``ProtocolClientError/Code/transport``.
     public func call(
         _ method: String, _ path: String, body: JSONValue? = nil, token: String? = nil, headers: [String: String] = [:],
         deadline: ContinuousClock.Instant? = nil
@@ -71,7 +74,7 @@ public final class ProtocolClient: Sendable {
         try await call(method, path, data: body.map { Data($0.text.utf8) }, token: token, headers: headers, deadline: deadline)
     }
 
-    /// Makes one REST call with a body of any bytes; otherwise like ``call(_:_:body:token:headers:deadline:)``.
+    /// Makes a REST call with a body of any bytes, otherwise like ``call(_:_:body:token:headers:deadline:)``.
     public func call(
         _ method: String, _ path: String, data: Data?, token: String? = nil, headers: [String: String] = [:],
         deadline: ContinuousClock.Instant? = nil
@@ -101,7 +104,7 @@ public final class ProtocolClient: Sendable {
         }
     }
 
-    /// What is thrown where the HTTP client has thrown `error`.
+    /// Returns the error to throw for an `error` of the HTTP client.
     static func failure(_ error: any Error, of what: String) -> any Error {
         if error is CancellationError || error is ProtocolClientError { return error }
         switch error as? HTTPClientError {
@@ -114,7 +117,8 @@ public final class ProtocolClient: Sendable {
         return ProtocolClientError(.transport, "\(what): \(error)")
     }
 
-    /// The whole body. The deadline given to the HTTP client ends with the response's head; a server may as well stop in the middle of the body.
+    /// Returns the whole body. The HTTP client's deadline covers only the response's head, but a server may also stall
+    /// within the body.
     private static func collect(_ body: HTTPClientResponse.Body, until deadline: ContinuousClock.Instant) async throws -> ByteBuffer {
         try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
             group.addTask { try await body.collect(upTo: bodyLimit) }
@@ -131,7 +135,7 @@ public final class ProtocolClient: Sendable {
 }
 
 extension TimeAmount {
-    /// The same length, at most about three centuries.
+    /// Creates a time amount of the same length, limited to 200 years.
     init(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self = seconds > 9_000_000_000 ? .hours(24 * 365 * 200) : .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// What the server answered over HTTP.
+/// A response of the server over HTTP.
 public struct RESTAnswer: Sendable, Hashable {
-    /// One header line.
+    /// A header line.
     public struct Header: Sendable, Hashable {
-        /// As the server spelled it.
+        /// The name as spelled by the server.
         public let name: String
-        /// Its value.
+        /// The value of the header.
         public let value: String
     }
 
     /// The HTTP status.
     public let status: Int
-    /// In the order in which they came.
+    /// The headers, in the order received.
     public let headers: [Header]
-    /// The body as it came.
+    /// The body as received.
     public let body: Data
-    /// The body as JSON; ``JSONValue/null`` if it is none.
+    /// The body as JSON, or ``JSONValue/null`` if it is not JSON.
     public let json: JSONValue
 
     init(status: Int, headers: [Header], body: Data) {
@@ -27,10 +27,10 @@ public struct RESTAnswer: Sendable, Hashable {
         json = body.isEmpty ? .null : (try? JSONValue(parsing: body)) ?? .null
     }
 
-    /// Whether the status is one of success.
+    /// True if the status indicates success.
     public var isSuccess: Bool { (200..<300).contains(status) }
-    /// The `id` of an error object.
+    /// The `id` of the error object, or nil if the call succeeded.
     public var errorID: String? { isSuccess ? nil : json["id"].string }
-    /// The first header of this name, in any spelling.
+    /// Returns the value of the first header with this name, ignoring case.
     public func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name.lowercased() }?.value }
 }

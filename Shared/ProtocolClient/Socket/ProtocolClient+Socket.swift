@@ -8,9 +8,12 @@ import NIOWebSocket
 
 extension ProtocolClient {
     /// Opens a socket.
-    /// - Parameter sessionToken: sent in the query, as stock clients do; nil sends none.
-    /// - Throws: ``ProtocolClientError`` `refused` with the server's answer if it is no upgrade, `transport` if there is no connection,
-    ///   `deadlineExceeded`, `invalidURL`.
+    /// - Parameter sessionToken: sent in the query, as by stock clients; nil: not sent.
+    /// - Throws: ``ProtocolClientError``:
+    ///   - `refused`: the server did not upgrade the connection. The error contains its response.
+    ///   - `transport`: no connection could be established.
+    ///   - `malformed`: the server chose another subprotocol.
+    ///   - `deadlineExceeded`, `invalidURL`.
     public func openSocket(
         sessionToken: String?, options: ProtocolSocket.Options = .init(), deadline: ContinuousClock.Instant? = nil
     ) async throws -> ProtocolSocket {
@@ -39,12 +42,12 @@ extension ProtocolClient {
     }
 }
 
-/// The pieces of a `ws` or `wss` URL.
+/// The components of a `ws` or `wss` URL.
 struct SocketAddressParts: Equatable {
     let isSecure: Bool
     let host: String
     let port: Int
-    /// Without a slash at the end.
+    /// The path, without a trailing slash.
     let path: String
 
     init(_ url: String) throws {

@@ -5,33 +5,39 @@ import NIOSSL
 import NIOWebSocket
 import Synchronization
 
-/// One open WebSocket: sends requests and signals, and keeps every packet the server sends until a caller takes it.
+/// An open WebSocket. It sends requests and signals, and keeps the server's packets until the caller takes them.
 ///
-/// Two ways to listen, which do not disturb each other: ``nextPacket(_:deadline:where:)`` takes the oldest packet that matches and has not been taken,
-/// whether it came already or comes yet, so nothing is missed between two waits; ``packets()`` is every packet, in order. Responses to
-/// ``request(_:objectID:data:deadline:)`` are taken by it.
+/// There are two independent ways to receive packets:
+/// - ``nextPacket(_:deadline:where:)`` takes the oldest matching packet, whether it has already arrived or arrives
+///   later. No packet is missed between two calls.
+/// - ``packets()`` is a stream of all packets, in order.
+///
+/// ``request(_:objectID:data:deadline:)`` takes the response to its request.
 public final class ProtocolSocket: Sendable {
-    /// How a socket behaves.
+    /// The options of a socket.
     public struct Options: Sendable {
-        /// Whether pings of the server are answered; a client that does not is soon taken for dead.
+        /// True to answer the server's pings. The server soon considers a client that does not answer as dead.
         public var answersPings = true
-        /// The most packets kept for ``ProtocolSocket/history`` and for those who wait.
+        /// The maximum number of packets kept for ``ProtocolSocket/history`` and for waiting callers.
         public var historyLimit = 100_000
-        /// For a client that takes all packets with ``ProtocolSocket/takePackets(atMost:)``: no history is kept, every packet stays until it is taken, and reading
-        /// from the network pauses while more than so many wait. Nil: as ``historyLimit`` says.
+        /// The number of untaken packets above which reading from the network pauses. It is for a client that takes all
+        /// packets with ``ProtocolSocket/takePackets(atMost:)``. If set, no history is kept, and every packet is kept
+        /// until it is taken. Nil: ``historyLimit`` applies.
         public var readAhead: Int?
-        /// The longest frame taken from the server, and the longest message in several frames.
+        /// The maximum size of a frame from the server, and of a fragmented message, in bytes.
         public var frameLimit = 16 << 20
-        /// Bytes that the kernel may hold for the client to read; nil: as the system decides. A small one makes a client that stops reading show sooner.
+        /// The size of the kernel's receive buffer in bytes; nil: the system's default. A small buffer makes a stalled
+        /// client detectable sooner.
         public var receiveBuffer: Int?
-        /// Headers added to the handshake; replace those of the same name. An empty value removes one.
+        /// Headers of the handshake. They replace those of the same name; an empty value removes one.
         public var headers: [String: String] = [:]
-        /// The subprotocol offered; nil: that of the client's version. Empty: none.
+        /// The offered subprotocol; nil: that of the client's version; empty: none.
         public var subprotocol: String?
-        /// The path and query asked for, below the path of the WebSocket URL; nil: `/` with the session token in the query.
+        /// The requested path and query, below the path of the WebSocket URL; nil: `/` with the session token in the
+        /// query.
         public var target: String?
 
-        /// As documented beside each.
+        /// Creates options with the default values.
         public init() {}
     }
 
@@ -54,7 +60,7 @@ public final class ProtocolSocket: Sendable {
 
     // MARK: Sending
 
-    /// Sends a request and waits for its answer, successful or not.
+    /// Sends a request and waits for its response, successful or not.
     /// - Throws: ``ProtocolClientError`` `deadlineExceeded` or `closed`; `CancellationError`.
     public func request(
         _ method: String, objectID: String? = nil, data: JSONValue? = nil, deadline: ContinuousClock.Instant? = nil
@@ -73,7 +79,7 @@ public final class ProtocolSocket: Sendable {
         return SocketAnswer(packet: packet)
     }
 
-    /// Sends a signal, to which nothing is answered.
+    /// Sends a signal, which has no response.
     public func signal(_ type: String, objectID: String, data: JSONValue) async throws {
         try await sendPacket(["type": "signal", "body": ["type": .string(type), "object": ["id": .string(objectID)], "data": data]])
     }
@@ -83,10 +89,11 @@ public final class ProtocolSocket: Sendable {
         try await signal("typing_indicator", objectID: conversationID, data: ["action": .string(action)])
     }
 
-    /// Sends a packet as it is.
+    /// Sends a packet unchanged.
     public func sendPacket(_ packet: JSONValue) async throws { try await sendText(packet.text) }
 
-    /// Sends a packet without waiting until it is written. Packets are sent in the order of the calls; if the connection is lost, the socket's end tells.
+    /// Sends a packet without waiting for the write. Packets are sent in the order of the calls. If the connection is
+    /// lost, ``closure`` is set.
     public func enqueuePacket(_ packet: JSONValue) { enqueueFrame(.text, data: ByteBuffer(string: packet.text)) }
 
     /// Sends a text frame.
@@ -95,7 +102,7 @@ public final class ProtocolSocket: Sendable {
     /// Sends a binary frame.
     public func sendBinary(_ binary: [UInt8]) async throws { try await sendFrame(.binary, data: ByteBuffer(bytes: binary)) }
 
-    /// Sends a frame of any kind; `mask` false breaks the protocol, which is what some tests are about.
+    /// Sends a frame of any kind. `mask: false` violates the protocol, for tests.
     public func sendFrame(opcode: UInt8, bytes: [UInt8], isFinal: Bool = true, mask: Bool = true) async throws {
         guard let opcode = WebSocketOpcode(encodedWebSocketOpcode: opcode) else { return }
         let frame = WebSocketFrame(fin: isFinal, opcode: opcode, maskKey: mask ? .random() : nil, data: ByteBuffer(bytes: bytes))
@@ -107,8 +114,8 @@ public final class ProtocolSocket: Sendable {
 
     // MARK: Receiving
 
-    /// Takes the oldest packet not taken yet for which `matches` is true, waiting for one if there is none yet.
-    /// - Parameter what: named in the error when the deadline passes.
+    /// Takes the oldest untaken packet for which `matches` returns true. Waits if there is none yet.
+    /// - Parameter what: the name of the expected packet in the error for an exceeded deadline.
     /// - Throws: ``ProtocolClientError`` `deadlineExceeded` or `closed`; `CancellationError`.
     public func nextPacket(
         _ what: String = "a packet", deadline: ContinuousClock.Instant? = nil, where matches: @escaping @Sendable (ReceivedPacket) -> Bool
@@ -116,8 +123,9 @@ public final class ProtocolSocket: Sendable {
         try await wait(until: deadline, for: what) { SocketInbox.Waiter.match(matches, $0) }
     }
 
-    /// Takes the oldest packets that were not taken yet, and waits for one if there is none. Set ``Options/readAhead`` for it.
-    /// - Throws: ``ProtocolClientError`` `closed` when the socket has ended and all packets have been taken; `CancellationError`.
+    /// Takes the oldest untaken packets. Waits if there is none yet. Requires ``Options/readAhead``.
+    /// - Throws: ``ProtocolClientError`` `closed` after the socket has ended and all packets have been taken;
+    ///   `CancellationError`.
     public func takePackets(atMost limit: Int) async throws -> [ReceivedPacket] {
         let waiting = inbox.withLock { $0.takeUntaken(limit) }
         guard waiting.isEmpty else {
@@ -127,14 +135,15 @@ public final class ProtocolSocket: Sendable {
         return [try await nextPacket(deadline: .now + .seconds(86_400 * 365)) { _ in true }]
     }
 
-    /// Takes the next change of this kind, and of this object if one is given.
+    /// Takes the next change of this kind, optionally of a specific object.
     public func nextChange(
         _ operation: String, of objectType: String, id: String? = nil, deadline: ContinuousClock.Instant? = nil
     ) async throws -> ReceivedPacket {
         try await nextPacket("\(objectType) \(operation)", deadline: deadline) { $0.isChange(operation, of: objectType, id: id) }
     }
 
-    /// A stream of all packets of the socket in order, from the first one in ``history`` to the socket's end. Unread packets are kept.
+    /// Returns a stream of all packets in order, from the first one in ``history`` to the end of the socket. Unread
+    /// packets are buffered.
     public func packets() -> AsyncStream<ReceivedPacket> {
         let id = number()
         let (stream, continuation) = AsyncStream.makeStream(of: ReceivedPacket.self)
@@ -147,29 +156,34 @@ public final class ProtocolSocket: Sendable {
         return stream
     }
 
-    /// Every packet that came, oldest first, taken or not; the oldest go when there are more than the limit.
+    /// The received packets, oldest first, whether taken or not. If they exceed the limit, the oldest ones are removed.
     public var history: [ReceivedPacket] { inbox.withLock { $0.history } }
-    /// The packets that came, in number.
+    /// The number of received packets.
     public var receivedCount: Int { inbox.withLock { $0.received } }
-    /// The packets not taken yet for which `matches` is true. They stay.
+    /// Returns the untaken packets for which `matches` returns true, without taking them.
     public func pending(where matches: @escaping @Sendable (ReceivedPacket) -> Bool) -> [ReceivedPacket] { inbox.withLock { $0.pending(matches) } }
-    /// Forgets all packets not taken yet.
+    /// Discards all untaken packets.
     public func discardPending() { inbox.withLock { $0.discardUntaken() } }
-    /// What the server did against the rules: counters that are not 0, 1, 2, …, timestamps that are absent or go back (which they may once for each
-    /// replay asked for by ``request(_:objectID:data:deadline:)``), text that is no JSON, frames that are not text. The first 1,000 are kept. With
-    /// ``Options/readAhead`` the order is not checked.
+    /// The server's protocol violations, at most the first 1,000:
+    /// - counters other than 0, 1, 2, …
+    /// - timestamps that are missing or decrease; one decrease is allowed for each replay requested by
+    ///   ``request(_:objectID:data:deadline:)``.
+    /// - text that is not JSON
+    /// - frames that are not text
+    ///
+    /// With ``Options/readAhead``, counters and timestamps are not checked.
     public var violations: [String] { inbox.withLock { $0.violations } }
-    /// Pings the server sent.
+    /// The number of pings received from the server.
     public var pingCount: Int { pings.load(ordering: .relaxed) }
 
-    /// Stops reading from the network, as a client does that hangs: what the server sends piles up on its side.
+    /// Stops reading from the network, like a hanging client. The server's data then accumulates at the server.
     public func pauseReading() async throws { try await channel.setOption(.autoRead, value: false).get() }
-    /// Reads on.
+    /// Resumes reading.
     public func resumeReading() async throws { try await channel.setOption(.autoRead, value: true).get() }
 
-    // MARK: The end
+    // MARK: Closing
 
-    /// How the socket ended; nil while it is open.
+    /// The end of the socket; nil while it is open.
     public var closure: SocketClosure? { inbox.withLock { $0.closure } }
 
     /// Waits for the end of the socket.
@@ -178,7 +192,7 @@ public final class ProtocolSocket: Sendable {
         try await wait(until: deadline, for: "the socket's end") { SocketInbox.Waiter.close($0) }
     }
 
-    /// Closes in good order: says so, and waits until the server has answered, or the deadline has passed.
+    /// Sends a close frame and waits until the server has answered, or the deadline has passed.
     public func close(code: UInt16 = 1000, deadline: ContinuousClock.Instant? = nil) async {
         var data = ByteBuffer()
         data.writeInteger(code)
@@ -187,15 +201,15 @@ public final class ProtocolSocket: Sendable {
         try? await channel.close()
     }
 
-    /// Drops the connection without a word, as a lost network does.
-    /// - Parameter reset: whether the server hears of it by a reset instead of an orderly end of the stream.
+    /// Closes the connection without a close frame, like a lost network.
+    /// - Parameter reset: true to reset the connection instead of ending the stream in order.
     public func abort(reset: Bool = false) async {
         if reset, let options = channel as? any SocketOptionProvider {
             try? await options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
         }
         let channel = channel
         let closing = channel.eventLoop.submit {
-            // Below TLS, which would say goodbye first and wait for an answer.
+            // Close below TLS, because TLS would send a closing alert and wait for a response.
             let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
             if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
         }
@@ -240,7 +254,8 @@ public final class ProtocolSocket: Sendable {
 
     private func number() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-    /// Waits by what `waiter` makes, until the deadline or cancellation; each continuation is resumed by the code that removes it from the inbox.
+    /// Waits with the waiter that `waiter` creates, until the deadline or cancellation. The code that removes a
+    /// continuation from the inbox resumes it.
     private func wait<Value: Sendable>(
         until deadline: ContinuousClock.Instant?, for what: String, by waiter: (CheckedContinuation<Value, any Error>) -> SocketInbox.Waiter,
         afterwards: () -> Void = {}
@@ -262,7 +277,7 @@ public final class ProtocolSocket: Sendable {
                 }
                 timeout = channel.eventLoop.scheduleTask(in: TimeAmount(remaining)) { [self] in inbox.withLock { $0.removeWaiter(id) }?.fail(late) }
                 afterwards()
-                // Cancelled before it waited: no other code would notice.
+                // If the task was cancelled before the waiter was added, the cancellation handler has missed it.
                 if Task.isCancelled { inbox.withLock { $0.removeWaiter(id) }?.fail(CancellationError()) }
             }
         } onCancel: {

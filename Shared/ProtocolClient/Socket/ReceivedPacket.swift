@@ -1,71 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One packet of the server, as it came.
+/// A packet from the server, as received.
 public struct ReceivedPacket: Sendable, Hashable, CustomStringConvertible {
-    /// 0 for the first packet of the socket, then one more for each.
+    /// The number of the packet on its socket, from 0.
     public let index: Int
-    /// When it came.
+    /// The time of receipt.
     public let receivedAt: ContinuousClock.Instant
-    /// All of it.
+    /// The whole packet.
     public let json: JSONValue
 
-    /// `response`, `change`, `signal`, `operation`.
+    /// The type: `response`, `change`, `signal` or `operation`.
     public var type: String { json["type"].string ?? "" }
-    /// What the packet is about.
+    /// The body of the packet.
     public var body: JSONValue { json["body"] }
-    /// `data` of the body.
+    /// The member `data` of the body.
     public var data: JSONValue { body["data"] }
-    /// Counted by the server.
+    /// The server's counter.
     public var counter: Int? { json["counter"].int }
-    /// As the server wrote it.
+    /// The server's timestamp as text.
     public var timestamp: String? { json["timestamp"].string }
-    /// Of a change: `create`, `update` or `delete`.
+    /// The operation of a change: `create`, `update` or `delete`.
     public var operation: String? { body["operation"].string }
-    /// Of a change or signal: `Conversation`, `Message`, ….
+    /// The type of the object of a change or signal: `Conversation`, `Message`, ….
     public var objectType: String? { body["object"]["type"].string }
-    /// Of a change or signal: the id of the object.
+    /// The id of the object of a change or signal.
     public var objectID: String? { body["object"]["id"].string }
-    /// Of a response: the request it answers.
+    /// The id of the request that a response answers.
     public var requestID: String? { body["request_id"].string }
 
-    /// Whether it is this change; nil means any.
+    /// Returns true if the packet is this change. A nil id matches any.
     public func isChange(_ operation: String, of objectType: String, id: String? = nil) -> Bool {
         type == "change" && self.operation == operation && self.objectType == objectType && (id == nil || objectID == id)
     }
 
-    /// Whether it is a typing signal; nil means any.
+    /// Returns true if the packet is a typing signal. Nil matches any action or conversation.
     public func isTyping(_ action: String? = nil, conversation: String? = nil) -> Bool {
         type == "signal" && body["type"].string == "typing_indicator" && (action == nil || data["action"].string == action)
             && (conversation == nil || objectID == conversation)
     }
 
-    /// The JSON.
+    /// The packet as JSON text.
     public var description: String { json.text }
 }
 
-/// The answer to a request over a socket.
+/// The response to a request over a socket.
 public struct SocketAnswer: Sendable, Hashable {
-    /// The packet it came in.
+    /// The packet of the response.
     public let packet: ReceivedPacket
-    /// The answer in a packet of type `response`.
+    /// Creates a response from a packet of type `response`.
     public init(packet: ReceivedPacket) { self.packet = packet }
 
-    /// Whether the server did what it was asked.
+    /// True if the request succeeded.
     public var isSuccess: Bool { packet.body["success"].bool == true }
-    /// What it was asked for, or the error object.
+    /// The requested data, or the error object.
     public var data: JSONValue { packet.data }
-    /// The `id` of the error object.
+    /// The `id` of the error object; nil if the request succeeded.
     public var errorID: String? { isSuccess ? nil : data["id"].string }
 }
 
-/// How a socket came to its end.
+/// The end of a socket.
 public struct SocketClosure: Sendable, Hashable {
-    /// Of the close frame the server sent; nil if the connection was lost without one.
+    /// The code of the server's close frame; nil if the connection was lost without one.
     public let code: UInt16?
-    /// The words in it.
+    /// The reason in the close frame.
     public let reason: String?
 
-    /// Says how a socket ended.
+    /// Creates the end of a socket.
     public init(code: UInt16?, reason: String?) {
         self.code = code
         self.reason = reason

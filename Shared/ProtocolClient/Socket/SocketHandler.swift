@@ -2,7 +2,8 @@
 import NIOCore
 import NIOWebSocket
 
-/// Hands frames of the server to the socket: puts fragments together, answers pings, and closes as RFC 6455 asks.
+/// A channel handler that passes the server's frames to the socket. It reassembles fragments, answers pings, and closes
+/// according to RFC 6455.
 final class SocketHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
@@ -11,7 +12,7 @@ final class SocketHandler: ChannelInboundHandler {
     private var fragments: (isText: Bool, data: ByteBuffer)?
     private var closure: SocketClosure?
     private var isSendingPong = false
-    /// The last ping that came while an earlier answer was being sent.
+    /// The latest ping received while an earlier pong was being written.
     private var unansweredPing: ByteBuffer?
 
     init(socket: ProtocolSocket) { self.socket = socket }
@@ -36,7 +37,7 @@ final class SocketHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// A connection may end while NIO puts this handler in the place of those for HTTP: then nothing but its removal tells.
+    /// Reports the end of a connection that ends while NIO replaces the HTTP handlers. Then only the removal is called.
     func handlerRemoved(context: ChannelHandlerContext) { connectionEnded() }
 
     private func connectionEnded() { socket.connectionEnded(closure ?? SocketClosure(code: nil, reason: nil)) }
@@ -69,7 +70,8 @@ final class SocketHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Answers a ping. Only the last one needs an answer (RFC 6455, 5.5.3), so a server that sends pings and reads nothing does not fill the memory.
+    /// Answers a ping. Only the latest one needs an answer (RFC 6455, 5.5.3). A server that sends pings without reading
+    /// therefore cannot fill the memory.
     private func sendPong(_ data: ByteBuffer, context: ChannelHandlerContext) {
         guard !isSendingPong else { return unansweredPing = data }
         isSendingPong = true

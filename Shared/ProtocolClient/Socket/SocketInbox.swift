@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// What has come in over a socket and who waits for what: the state behind ``ProtocolSocket``, which holds it in a lock and does what it says.
+/// The received packets and waiting callers of a ``ProtocolSocket``, which protects this state with a lock and performs
+/// its actions.
 struct SocketInbox {
     typealias Matcher = @Sendable (ReceivedPacket) -> Bool
 
@@ -18,27 +19,28 @@ struct SocketInbox {
         }
     }
 
-    /// The most packets that are kept; the oldest go first. Nil: there is no history, and packets stay until they are taken.
+    /// The maximum number of packets kept; the oldest are removed first. Nil: no history is kept, and packets stay
+    /// until they are taken.
     private let historyLimit: Int?
     private(set) var history: [ReceivedPacket] = []
-    /// The first violations of the rules, at most ``violationLimit``.
+    /// The first protocol violations, at most ``violationLimit``.
     private(set) var violations: [String] = []
-    /// A bound, because a broken server can break the rules with each packet.
+    /// The maximum number of violations, because a faulty server can violate the protocol with each packet.
     static let violationLimit = 1000
     private(set) var closure: SocketClosure?
     private(set) var received = 0
-    /// Packets not taken yet, oldest first.
+    /// The untaken packets, oldest first.
     private var untaken: [ReceivedPacket] = []
     private var waiters: [(id: UInt64, waiter: Waiter)] = []
     private var observers: [UInt64: AsyncStream<ReceivedPacket>.Continuation] = [:]
     private var lastTimestamp: Date?
-    /// Replays asked for whose first old packet has not come yet.
+    /// The number of requested replays whose first old packet has not arrived yet.
     private var replays = 0
 
     init(historyLimit: Int?) { self.historyLimit = historyLimit.map { max(1, $0) } }
 
-    /// Takes in a text frame.
-    /// - Returns: the waiter to be resumed with the packet, if one waited for it, and the observers of all packets.
+    /// Adds a received text frame.
+    /// - Returns: the waiter to resume with the packet, if any, and the observers of all packets.
     mutating func packetReceived(_ text: String, at time: ContinuousClock.Instant) -> (taker: Waiter?, packet: ReceivedPacket, observers: Observers) {
         let json: JSONValue
         do {
@@ -49,7 +51,7 @@ struct SocketInbox {
         }
         let packet = ReceivedPacket(index: received, receivedAt: time, json: json)
         received += 1
-        // A client that keeps no history has its own rules for packets that are out of order.
+        // A client without a history has its own rules for packets that are out of order.
         if historyLimit != nil {
             checkOrder(of: packet)
             history.append(packet)
@@ -63,16 +65,15 @@ struct SocketInbox {
         return (taker, packet, Array(observers.values))
     }
 
-    /// Dropping the older half now and then costs little; dropping one each time would move all of them.
+    /// Removes the older half of the packets if they exceed the limit. Removing one at a time would move all others
+    /// each time.
     private func trim(_ packets: inout [ReceivedPacket]) {
         guard let historyLimit, packets.count > historyLimit else { return }
         packets.removeFirst(max(1, historyLimit / 2))
     }
 
-    /// How many packets were not taken yet.
     var untakenCount: Int { untaken.count }
 
-    /// Takes the oldest packets that were not taken yet.
     mutating func takeUntaken(_ limit: Int) -> [ReceivedPacket] {
         guard untaken.count > limit else {
             defer { untaken = [] }
@@ -95,7 +96,8 @@ struct SocketInbox {
         return index.map { waiters.remove(at: $0).waiter }
     }
 
-    /// The rules of docs/conformance.md §12.2: counters 0, 1, 2, …; timestamps present, readable, never going back.
+    /// Checks the rules of docs/conformance.md §12.2: counters 0, 1, 2, …; timestamps present, readable, never
+    /// decreasing.
     private mutating func checkOrder(of packet: ReceivedPacket) {
         if packet.counter != packet.index {
             record("packet \(packet.index) has the counter \(packet.counter.map(String.init) ?? "none")")
@@ -114,10 +116,10 @@ struct SocketInbox {
         if violations.count < Self.violationLimit { violations.append(violation) }
     }
 
-    /// From now on packets may come that are older than those before them.
+    /// Allows one decrease of the timestamps, because a replay was requested.
     mutating func replayRequested() { replays += 1 }
 
-    /// Servers send text only.
+    /// Records a violation, because servers send only text.
     mutating func binaryReceived() { record("a binary frame after packet \(received)") }
 
     static func date(_ text: String) -> Date? {
@@ -125,12 +127,11 @@ struct SocketInbox {
         return try? Date(text, strategy: Date.ISO8601FormatStyle())
     }
 
-    /// What becomes of a caller that wants to wait.
     enum Admission {
-        /// The packet that the caller wants is there.
+        /// The requested packet has already arrived.
         case packet(ReceivedPacket)
         case closure(SocketClosure)
-        /// It will not come any more.
+        /// The requested packet will not arrive, because the socket has ended.
         case closed
         case waiting
     }
@@ -147,15 +148,12 @@ struct SocketInbox {
         return .waiting
     }
 
-    /// A caller stops waiting.
     mutating func removeWaiter(_ id: UInt64) -> Waiter? {
         waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0).waiter }
     }
 
-    /// Removes the packets not taken yet.
     mutating func discardUntaken() { untaken.removeAll() }
 
-    /// The untaken packets that match, without taking them.
     func pending(_ matches: Matcher) -> [ReceivedPacket] { untaken.filter(matches) }
 
     mutating func addObserver(id: UInt64, yieldingTo observer: AsyncStream<ReceivedPacket>.Continuation) -> Bool {
@@ -166,7 +164,7 @@ struct SocketInbox {
 
     mutating func removeObserver(_ id: UInt64) { observers[id] = nil }
 
-    /// The socket has come to its end; only the first time counts.
+    /// Records the end of the socket. Returns nil if it was already recorded.
     mutating func closed(_ closure: SocketClosure) -> (waiters: [Waiter], observers: Observers)? {
         guard self.closure == nil else { return nil }
         self.closure = closure
@@ -179,7 +177,6 @@ struct SocketInbox {
 }
 
 extension SocketInbox.Waiter {
-    /// Gives a waiter the packet it waits for.
     func succeed(_ packet: ReceivedPacket) {
         switch self {
         case .response(_, let continuation), .match(_, let continuation): continuation.resume(returning: packet)
@@ -187,7 +184,6 @@ extension SocketInbox.Waiter {
         }
     }
 
-    /// Gives a waiter the end it waits for.
     func succeed(_ closure: SocketClosure) {
         switch self {
         case .response(_, let continuation), .match(_, let continuation): continuation.resume(throwing: CancellationError())

@@ -7,7 +7,7 @@ import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// Connects, asks for the upgrade, and tells what came of it.
+/// The opening of a socket: the connection, the upgrade request and its outcome.
 struct SocketOpening {
     let head: HTTPRequestHead
     let options: ProtocolSocket.Options
@@ -31,7 +31,7 @@ struct SocketOpening {
         do {
             var bootstrap = ClientBootstrap(group: group).connectTimeout(TimeAmount(deadline - .now))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // Before it connects, since the window is agreed on then.
+            // Set the buffer before connecting, because the window is negotiated then.
             if let bytes = options.receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: bytes) }
             (channel, negotiated) =
                 try await bootstrap
@@ -56,7 +56,7 @@ struct SocketOpening {
             case .refused(let answer): answer.map { Outcome.refused($0) }
             }
         }
-        // Closing the channel fails whatever is still waited for.
+        // Closing the channel fails all pending futures.
         let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(max(deadline - .now, .zero))) { channel.close(promise: nil) }
         defer { timeout.cancel() }
         return try await withTaskCancellationHandler {
@@ -99,7 +99,7 @@ struct SocketOpening {
     }
 }
 
-/// Reads the answer of a server that does not upgrade.
+/// A channel handler that reads the response of a server that does not upgrade.
 private final class RefusalHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// Any JSON, to be built with literals and taken apart with subscripts: `packet["body"]["data"]["id"].string`.
+/// A JSON value, built with literals and read with subscripts: `packet["body"]["data"]["id"].string`.
 ///
-/// For clients and tests, where clarity counts more than speed. It is not the value of `StrataWire`, so that tests do not read the server's answers with the
-/// server's own parser.
+/// It is for clients and tests, where clarity is more important than speed. It differs from the value of `StrataWire`,
+/// so that tests do not parse the server's responses with the server's own parser.
 public enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -14,23 +14,23 @@ public enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Parses a JSON text, of which any value may be the outermost.
-    /// - Throws: an error if it is not JSON.
+    /// Parses JSON text with any value at the top level.
+    /// - Throws: an error if the text is not JSON.
     public init(parsing data: some DataProtocol) throws { self = try Array(data).withUnsafeBufferPointer { try JSONText.parse($0) } }
 
-    /// Parses a JSON text, of which any value may be the outermost.
-    /// - Throws: an error if it is not JSON.
+    /// Parses JSON text with any value at the top level.
+    /// - Throws: an error if the text is not JSON.
     public init(parsing text: String) throws { self = try Array(text.utf8).withUnsafeBufferPointer { try JSONText.parse($0) } }
 
-    /// The JSON text, with the members of objects in order.
+    /// The JSON text, with members sorted by name.
     public var text: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Only a number that is not finite has no JSON.
+        // Encoding fails only for numbers that are not finite.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
     }
 
-    /// The member `key` of an object; ``null`` if there is none, or this is no object.
+    /// The member `key` of an object, or ``null`` if it does not exist or the value is not an object.
     public subscript(key: String) -> JSONValue {
         get { object?[key] ?? .null }
         set {
@@ -40,21 +40,21 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The element at `index` of an array; ``null`` if there is none, or this is no array.
+    /// The element at `index` of an array, or ``null`` if it does not exist or the value is not an array.
     public subscript(index: Int) -> JSONValue {
         guard let array, array.indices.contains(index) else { return .null }
         return array[index]
     }
 
-    /// Whether there is nothing here.
+    /// True if the value is null.
     public var isNull: Bool { self == .null }
-    /// The text of a string; nil for anything else.
+    /// The text of a string; nil for other values.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
-    /// A whole number; nil for anything else.
+    /// The value of an integer; nil for other values.
     public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
-    /// A whole number that the platform's integer can hold; nil for anything else.
+    /// The value of an integer that fits into `Int`; nil for other values.
     public var int: Int? { integer.flatMap { Int(exactly: $0) } }
-    /// Any number; nil for anything else.
+    /// The value of any number; nil for other values.
     public var double: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -62,16 +62,16 @@ public enum JSONValue: Hashable, Sendable {
         case .null, .bool, .string, .array, .object: nil
         }
     }
-    /// A truth value; nil for anything else.
+    /// The value of a Boolean; nil for other values.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    /// The elements of an array; nil for anything else.
+    /// The elements of an array; nil for other values.
     public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-    /// The members of an object; nil for anything else.
+    /// The members of an object; nil for other values.
     public var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 }
 
 extension JSONValue: Codable {
-    /// Reads any JSON.
+    /// Decodes any JSON value.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -91,7 +91,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Writes the JSON it was read from.
+    /// Encodes the value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -109,19 +109,19 @@ extension JSONValue: Codable {
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByStringLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// `null`
+    /// Creates `null`.
     public init(nilLiteral: ()) { self = .null }
-    /// A truth value.
+    /// Creates a Boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// A whole number.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
-    /// A number.
+    /// Creates a number.
     public init(floatLiteral value: Double) { self = .number(value) }
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// An array.
+    /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// The last of several members with one name counts.
+    /// Creates an object. Of several members with the same name, the last one applies.
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(Dictionary(elements) { $1 }) }
 }
 

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why something could not be done; refusals by the server are answers, not errors, but for ``Code/refused``.
+/// An error of the client. Refusals by the server are responses, not errors, except for ``Code/refused``.
 public struct ProtocolClientError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. New kinds may be added.
+    /// The kind of error. New kinds may be added.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String { case invalidURL, deadlineExceeded, closed, refused, transport, untrusted, malformed }
         private let base: Base
 
-        /// A URL that is none, or of a scheme that does not fit.
+        /// The URL is malformed or has an unsupported scheme.
         public static let invalidURL = Code(base: .invalidURL)
-        /// What was waited for did not happen in time.
+        /// The deadline passed before the expected event.
         public static let deadlineExceeded = Code(base: .deadlineExceeded)
-        /// The socket closed first.
+        /// The socket closed before the expected event.
         public static let closed = Code(base: .closed)
-        /// The server refused to open a socket, or answered other than was asked for: see ``ProtocolClientError/answer``.
+        /// The server refused to open a socket, or its response lacks the requested value. See
+        /// ``ProtocolClientError/answer``.
         public static let refused = Code(base: .refused)
-        /// The connection could not be made, or was lost.
+        /// The connection could not be established, or was lost.
         public static let transport = Code(base: .transport)
-        /// The server's TLS certificate is none of those to trust, or another name's.
+        /// The server's TLS certificate is not trusted, or is for another name.
         public static let untrusted = Code(base: .untrusted)
-        /// The server sent what is not the protocol.
+        /// The server violated the protocol.
         public static let malformed = Code(base: .malformed)
 
         /// The code's name.
         public var description: String { base.rawValue }
     }
 
-    /// What kind of failure it is.
+    /// The kind of error.
     public let code: Code
-    /// Words for a human.
+    /// A description for humans.
     public let message: String
-    /// The server's answer, with ``Code/refused``.
+    /// The server's response, with ``Code/refused``.
     public let answer: RESTAnswer?
 
     init(_ code: Code, _ message: String, answer: RESTAnswer? = nil) {
@@ -39,6 +40,6 @@ public struct ProtocolClientError: Error, Sendable, CustomStringConvertible {
         self.answer = answer
     }
 
-    /// The code and the words.
+    /// The code and the message.
     public var description: String { "\(code): \(message)" + (answer.map { " (HTTP \($0.status), \($0.errorID ?? "no error id"))" } ?? "") }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The version of the public protocol a client speaks, on both transports.
+/// A version of the public protocol, for both transports.
 public enum ProtocolVersion: String, Sendable, CaseIterable {
     case v2 = "2.0"
     case v3 = "3.0"
 
-    /// The `Accept` header of a request.
+    /// The `Accept` header of requests.
     public var accept: String { "application/vnd.layer+json; version=\(rawValue)" }
     /// The WebSocket subprotocol.
     public var subprotocol: String { "layer-\(rawValue)" }
 }
 
-/// Which servers a client believes to be who they say they are.
+/// The servers whose certificates a client trusts.
 public enum ServerTrust: Sendable, Hashable {
-    /// Those with a certificate of a public authority.
+    /// Servers with a certificate of a public authority.
     case system
-    /// Those with a certificate that one of these, in PEM, has signed.
+    /// Servers with a certificate signed by one of these PEM certificates.
     case roots(pem: String)
-    /// Any at all: for tests on one's own machine.
+    /// All servers, for tests on the local machine.
     case anyCertificate
 }

@@ -2,7 +2,6 @@
 import NIOSSL
 
 extension ServerTrust {
-    /// The settings of a TLS client that trusts these.
     func tlsConfiguration() throws -> TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         switch self {
@@ -13,7 +12,8 @@ extension ServerTrust {
         return configuration
     }
 
-    /// Whether a connection failed because its certificate is not trusted. BoringSSL's reason is in the words of the error only.
+    /// Returns true if a connection failed because the certificate is not trusted. BoringSSL's reason is only in the
+    /// text of the error.
     static func isDistrust(_ error: any Error) -> Bool {
         if let error = error as? NIOSSLExtraError { return error == .failedToValidateHostname }
         guard case .handshakeFailed(let reason) = error as? NIOSSLError else { return false }

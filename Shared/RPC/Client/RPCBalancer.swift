@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which addresses there are, which of them are connected, and which connection takes the next call: a pure state machine.
+/// The state machine of a client's connections: the known addresses, the connected members, and the choice of a
+/// connection for each call.
 ///
-/// A *member* is the right to keep one connection to one address. Members are started when an address appears and retired when it vanishes;
-/// an address that comes back gets new members, so that a late event of an old one is recognised.
+/// A *member* represents one connection to one address. Members start when an address appears, and are retired when it
+/// disappears. An address that reappears gets new members, so that late events of old ones are recognised.
 struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable {
     struct Member: Hashable, Sendable {
         let id: Int
         let address: Address
     }
 
-    /// A connection that takes calls.
+    /// A connection that accepts calls.
     struct Ready: Sendable {
         let member: Member
         let connection: Connection
     }
 
     struct Update: Sendable {
-        /// Connect these.
+        /// The members to connect.
         var started: [Member] = []
-        /// Finish what these have in flight, and close them.
+        /// The connections to drain and close.
         var retired: [Connection] = []
     }
 
@@ -39,15 +40,16 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
 
     var readyCount: Int { ready.count }
 
-    /// All connections that take calls.
+    /// All connections that accept calls.
     var connections: [Connection] { ready.map(\.connection) }
 
-    /// Whether waiting for a first connection is over: there is one, or each address has been tried in vain, or there will be none.
+    /// True if calls need not wait for a first connection: one exists, all addresses have been tried without success,
+    /// or the client is closed.
     var isSettled: Bool {
         isClosed || !ready.isEmpty || (wasResolved && members.keys.allSatisfy { triedMembers.contains($0) })
     }
 
-    /// The name was looked up.
+    /// Updates the members after a successful name lookup.
     mutating func resolved(_ addresses: [Address]) -> Update {
         guard !isClosed else { return Update() }
         wasResolved = true
@@ -71,18 +73,18 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         return update
     }
 
-    /// The name could not be looked up. What is known stays.
+    /// Records a failed name lookup. The known addresses stay.
     mutating func resolutionFailed() {
         wasResolved = true
         lastFailure = .unavailable
     }
 
-    /// Whether a member should still be connected.
     func isWanted(_ member: Member) -> Bool {
         !isClosed && members[member.id] != nil
     }
 
-    /// A member's connection takes calls from now on. False: it is not wanted any more, close it.
+    /// Records a member's connection, which accepts calls from now on. Returns false if it is no longer needed and must
+    /// be closed.
     mutating func connected(_ member: Member, with connection: Connection) -> Bool {
         guard isWanted(member) else { return false }
         triedMembers.insert(member.id)
@@ -92,7 +94,7 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         return true
     }
 
-    /// A member's connection takes no more calls: it was lost, or its server said so.
+    /// Removes a member's connection from those that accept calls, because it was lost or its server is draining.
     mutating func disconnected(_ member: Member) {
         _ = remove(member)
     }
@@ -102,7 +104,7 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         lastFailure = error
     }
 
-    /// No more calls. The connections are to be drained.
+    /// Closes the state machine and returns the connections to drain. No further calls are accepted.
     mutating func close() -> [Connection] {
         isClosed = true
         members = [:]
@@ -110,8 +112,10 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         return ready.map(\.connection)
     }
 
-    /// The connection with the least calls in flight; among equals each in turn.
-    /// - Parameter accepting: false for connections, and weights by calls in flight.
+    /// Returns the connection with the fewest calls in flight. Among equal ones, it alternates.
+    /// - Parameters:
+    ///   - load: returns the number of calls in flight.
+    ///   - excluded: returns true for connections that must not be chosen.
     mutating func pick(load: (Connection) -> Int, except excluded: (Ready) -> Bool = { _ in false }) -> Ready? {
         guard !ready.isEmpty else { return nil }
         rotation = (rotation + 1) % ready.count

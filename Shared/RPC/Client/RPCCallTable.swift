@@ -3,21 +3,20 @@
 import NIOCore
 import NetKit
 
-/// The calls in flight on one connection, seen by the caller: a pure state machine.
+/// The state machine of a caller's calls in flight on one connection.
 ///
-/// Every token that enters leaves exactly once, in a ``Completion``, whatever happens in which order; frames about calls that have left are
-/// ignored, since an answer may cross a cancellation.
+/// Every token leaves exactly once, in a ``Completion``, regardless of the order of events. Frames for calls that have
+/// left are ignored, because a response can cross a cancellation.
 struct RPCCallTable<Token> {
     struct Completion {
         var token: Token
         var result: Result<ByteBuffer, RPCError>
     }
 
-    /// What to do after a frame or an event about one call.
     enum Action {
         case none
         case complete(Completion)
-        /// Complete, and tell the callee that the caller does not wait any more.
+        /// Complete the call, and inform the callee that the caller no longer waits.
         case completeAndCancel(Completion)
     }
 
@@ -28,10 +27,11 @@ struct RPCCallTable<Token> {
     }
 
     private let maxAnswerBytes: Int
-    /// What has come of long answers counts here until they are whole, together with those of other connections.
+    /// The byte budget for incomplete long responses, shared by all connections.
     private let arriving: ByteBudget
     private var calls: [UInt64: Call] = [:]
-    /// No call's deadline is earlier. It may be one of a call that has left, since finding the next would cost more than a needless look.
+    /// A lower bound of all deadlines. It may belong to a call that has left, because searching for the next one would
+    /// cost more than an unnecessary check.
     private(set) var earliestDeadline: ContinuousClock.Instant?
 
     init(maxAnswerBytes: Int, arriving: ByteBudget = ByteBudget(limit: .max)) {
@@ -42,7 +42,7 @@ struct RPCCallTable<Token> {
     var isEmpty: Bool { calls.isEmpty }
     var count: Int { calls.count }
 
-    /// A request is about to be written. False: the id is in use, nothing was kept.
+    /// Records a call before its request is written. Returns false without recording if the id is in use.
     mutating func started(_ id: UInt64, token: Token, deadline: ContinuousClock.Instant) -> Bool {
         guard calls[id] == nil else { return false }
         calls[id] = Call(token: token, deadline: deadline)
@@ -50,7 +50,7 @@ struct RPCCallTable<Token> {
         return true
     }
 
-    /// The call leaves, and what has come of its answer is not counted any more.
+    /// Removes a call and releases the bytes of its incomplete response.
     private mutating func remove(_ id: UInt64) -> Call? {
         guard let call = calls.removeValue(forKey: id) else { return nil }
         forget(call)
@@ -74,9 +74,10 @@ struct RPCCallTable<Token> {
         return .complete(Completion(token: call.token, result: .success(whole)))
     }
 
-    /// A piece of a long answer; at least one more follows.
+    /// Appends a part of a long response. At least one more part follows.
     mutating func partAnswered(_ id: UInt64, with payload: ByteBuffer) -> Action {
-        // Taken out while it grows: a buffer that is still in the dictionary would be copied at every piece.
+        // Remove the call while its buffer grows. A buffer that remains in the dictionary would be copied for each
+        // part.
         guard var call = calls.removeValue(forKey: id) else { return .none }
         var whole = call.parts.take() ?? ByteBuffer()
         let isTooLarge = whole.readableBytes + payload.readableBytes > maxAnswerBytes
@@ -95,13 +96,12 @@ struct RPCCallTable<Token> {
         return .complete(Completion(token: call.token, result: .failure(error)))
     }
 
-    /// The caller's task was cancelled.
     mutating func cancelled(_ id: UInt64) -> Action {
         guard let call = remove(id) else { return .none }
         return .completeAndCancel(Completion(token: call.token, result: .failure(.cancelled)))
     }
 
-    /// Removes every call whose deadline has come. The callee is told about each, as its own clock may run late.
+    /// Removes all expired calls. The caller informs the callee of each one, because the callee's clock may be late.
     mutating func expired(at now: ContinuousClock.Instant) -> [(id: UInt64, completion: Completion)] {
         guard let earliest = earliestDeadline, earliest <= now else { return [] }
         let due = calls.filter { $0.value.deadline <= now }
@@ -110,7 +110,7 @@ struct RPCCallTable<Token> {
         return due.map { ($0.key, Completion(token: $0.value.token, result: .failure(.deadlineExceeded))) }
     }
 
-    /// The connection is gone: every request was written, so the fate of each is unknown.
+    /// Removes all calls after the connection was lost. Every request was written, so the outcome of each is unknown.
     mutating func closed() -> [Completion] {
         let lost = calls.values.map { Completion(token: $0.token, result: .failure(.transportLost)) }
         for call in calls.values { forget(call) }

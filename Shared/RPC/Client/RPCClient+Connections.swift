@@ -10,13 +10,14 @@ import ServiceLifecycle
 import Synchronization
 
 extension RPCClient {
-    /// Keeps the connections until the task is cancelled or shuts down gracefully; then lets calls in flight finish for a while.
-    /// - Throws: only if the TLS configuration is unusable.
+    /// Maintains the connections until the task is cancelled or shuts down gracefully. Then calls in flight may finish
+    /// within the drain time-out.
+    /// - Throws: an error only if the TLS configuration is invalid.
     public func run() async throws {
         let tls = try configuration.tls.map { try NIOSSLContext(configuration: $0) }
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
-        // Not waited for: the system's resolver may take its time to give up.
+        // Do not wait for the threads, because the system's resolver can take long to give up.
         defer { threads.shutdownGracefully { _ in } }
         let resolver = RPCResolver(threads: threads)
         await cancelWhenGracefulShutdown {
@@ -28,7 +29,7 @@ extension RPCClient {
         logger.debug("RPC client stopped")
     }
 
-    /// Looks the target up again and again, and starts and retires what has changed.
+    /// Looks up the target periodically, and starts and retires members accordingly.
     private func follow(
         _ resolver: RPCResolver, in group: inout DiscardingTaskGroup, keep: @escaping @Sendable (Balancer.Member) async -> Void
     ) async {
@@ -54,7 +55,8 @@ extension RPCClient {
         }
     }
 
-    /// Returns whether anything is known. An endpoint that cannot be looked up keeps the addresses it had.
+    /// Looks up all endpoints. Returns true if any address is known. An endpoint whose lookup fails keeps its
+    /// addresses.
     private func refresh(
         _ resolver: RPCResolver, known: inout [RPCEndpoint: [SocketAddress]], failing: inout Set<RPCEndpoint>
     ) async -> Bool {
@@ -64,7 +66,7 @@ extension RPCClient {
                 failing.remove(endpoint)
             } catch {
                 guard !Task.isCancelled else { break }
-                // Once, and not every few seconds.
+                // Log a failing endpoint once, not at each attempt.
                 guard failing.insert(endpoint).inserted else { continue }
                 logger.warning("RPC target cannot be resolved", metadata: ["error.message": "\(error)"])
             }
@@ -72,7 +74,6 @@ extension RPCClient {
         return !known.isEmpty
     }
 
-    /// Connects a member again and again, as long as it is wanted.
     private func keepConnected(_ member: Balancer.Member, tls: NIOSSLContext?) async {
         var backoff = configuration.backoff
         var wasConnected = false
@@ -89,19 +90,18 @@ extension RPCClient {
                 if error.code == .unauthenticated { metrics.refusedConnections.increment() }
                 logger.debug("RPC connect failed", metadata: ["rpc.address": "\(member.address)", "error.message": "\(error)"])
             }
-            // A connection that stood for a while proves that the address is good; one that is closed at once does not.
+            // A connection that lasted for some time shows that the address works. Reset the back-off only then.
             if .now - began > .seconds(5) { backoff.reset() }
             try? await Task.sleep(for: backoff.next())
         }
     }
 
-    /// Returns when the connection is closed.
     private func use(_ connection: RPCClientConnection, of member: Balancer.Member) async {
         let limit = configuration.drainTimeout
         await withTaskCancellationHandler {
             let isWanted = change { $0.connected(member, with: connection) }
             if !isWanted { connection.drain(within: limit) }
-            // Its server may have said goodbye before it was counted as connected.
+            // The server may have started draining before the connection was recorded.
             if !connection.isOpen { change { $0.disconnected(member) } }
             await connection.closed()
             change { $0.disconnected(member) }
@@ -154,7 +154,8 @@ extension RPCClient {
 }
 
 extension RPCClientConfiguration {
-    /// The name that TLS checks and announces. An address cannot be announced, and is checked as it is.
+    /// The server name for TLS verification and SNI. Nil for an IP address, which cannot be sent in SNI and is verified
+    /// as such.
     var tlsHostname: String? {
         if let tlsServerName { return tlsServerName }
         guard case .dns(let host, _) = target, (try? SocketAddress(ipAddress: host, port: 0)) == nil else { return nil }

@@ -7,14 +7,15 @@ import NetKit
 public import ServiceLifecycle
 import Synchronization
 
-/// Calls the instances of one service, over connections it keeps to each of them.
+/// A client that calls the instances of one service, over permanent connections to each of them.
 ///
-/// Run it as a service; calls made before the first connection stands wait for it, at most for the connect time-out. After that a call fails
-/// at once as ``RPCError/Code/unavailable`` when no instance is connected: nothing is queued for a better day.
+/// Run it as a service. Calls made before the first connection wait for it, at most for the connect time-out.
+/// Afterwards, a call fails immediately as ``RPCError/Code/unavailable`` if no instance is connected. Calls are never
+/// queued until an instance becomes available.
 ///
-/// Each call goes to the connected instance with the fewest calls in flight. A call whose connection was found closed before its request was
-/// written goes to another one, whatever kind it is. A call lost after that fails as ``RPCError/Code/transportLost``, unless it is idempotent:
-/// then it is tried once more, on another instance if there is one.
+/// Each call goes to the connected instance with the fewest calls in flight. If a connection turns out to be closed
+/// before the request was written, the call goes to another one, whether idempotent or not. A call lost later fails as
+/// ``RPCError/Code/transportLost``. An idempotent one is first retried once, preferably on another instance.
 public final class RPCClient: Service {
     typealias Balancer = RPCBalancer<SocketAddress, RPCClientConnection>
 
@@ -23,17 +24,17 @@ public final class RPCClient: Service {
     let logger: Logger
     let metrics: RPCMetrics
     let balancer: Mutex<Balancer>
-    /// Replaces the system's resolver.
+    /// A replacement for the system's resolver; nil: none.
     let lookUp: (@Sendable (RPCEndpoint) async throws -> [SocketAddress])?
-    /// Settled when waiting for a first connection is over.
+    /// A latch that opens when calls need not wait for a first connection.
     private let settled = Latch<Void>()
     private let isSettled = Atomic<Bool>(false)
     private let inFlight = Atomic<Int>(0)
-    /// Bytes of long answers that are arriving, on all connections.
+    /// The byte budget for incomplete long responses on all connections.
     let arriving: ByteBudget
     private let availability: Availability
 
-    /// A client. It connects when ``run()`` does.
+    /// Creates a client, which connects in ``run()``.
     public convenience init(configuration: RPCClientConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
         self.init(configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger, lookUp: nil)
     }
@@ -54,19 +55,19 @@ public final class RPCClient: Service {
         self.balancer = Mutex(Balancer(connectionsPerAddress: configuration.connectionsPerAddress))
     }
 
-    /// Whether at least one instance is connected.
+    /// True if at least one instance is connected.
     public var isAvailable: Bool { balancer.withLock { $0.readyCount > 0 } }
 
-    /// One call.
+    /// Makes a call.
     ///
     /// - Parameters:
-    ///   - method: what is asked for.
-    ///   - payload: the request; it must fit one frame.
-    ///   - deadline: when to stop waiting. What remains of it travels with the request. No call lasts longer than an hour.
-    ///   - trace: the request's name in the logs.
-    ///   - isIdempotent: whether carrying it out twice does no harm.
-    /// - Returns: the answer. A long one has travelled in several frames.
-    /// - Throws: an ``RPCError``, with ``RPCError/isAfterLoss`` if an attempt before it was lost. When the task is cancelled, so is the handler, and this returns at once.
+    ///   - payload: the request, which must fit into one frame.
+    ///   - deadline: the end of the caller's wait, limited to one hour. The remaining time is sent with the request.
+    ///   - trace: the id of the request in logs.
+    ///   - isIdempotent: true if carrying out the call twice is harmless.
+    /// - Returns: the response, which may have been sent in several frames.
+    /// - Throws: an ``RPCError``, with ``RPCError/isAfterLoss`` if a previous attempt was lost. If the task is
+    ///   cancelled, the method returns immediately, and the handler is cancelled, too.
     public func call(
         _ method: RPCMethod, with payload: ByteBuffer, deadline: ContinuousClock.Instant, trace: TraceID, isIdempotent: Bool = false
     ) async throws(RPCError) -> ByteBuffer {
@@ -95,7 +96,7 @@ public final class RPCClient: Service {
         return try await attempt(call, isIdempotent: isIdempotent)
     }
 
-    /// Attempts until one counts.
+    /// Makes attempts until one has a definite outcome.
     private func attempt(_ call: RPCOutgoingCall, isIdempotent: Bool) async throws(RPCError) -> ByteBuffer {
         var mayRepeat = isIdempotent
         var failure: RPCError?
@@ -108,7 +109,8 @@ public final class RPCClient: Service {
             case .answered(let answer):
                 return answer
             case .notSent:
-                // The connection was closing. The balancer knows, or will in a moment; this goes on at most as long as there are others.
+                // The connection was closing, which the balancer knows or will soon know. The loop ends when no other
+                // connection is left.
                 continue
             case .failed(var error):
                 error.isAfterLoss = failure != nil
@@ -121,7 +123,8 @@ public final class RPCClient: Service {
         throw balancer.withLock { $0.lastFailure } ?? .unavailable
     }
 
-    /// The connection for the next attempt, counted as one call busier; never the one that has just failed, preferably another instance.
+    /// Returns the connection for the next attempt and increments its load. It never returns the connection that has
+    /// just failed, and prefers another instance.
     private func pick(after last: RPCClientConnection?) -> RPCClientConnection? {
         balancer.withLock { balancer in
             let load = { (connection: RPCClientConnection) in connection.load.load(ordering: .relaxed) }
@@ -152,11 +155,11 @@ public final class RPCClient: Service {
         if let error { throw error }
     }
 
-    /// Changes the balancer, and lets waiting calls go on if that ended the wait.
+    /// Changes the balancer and releases waiting calls if the change ended the wait for a first connection.
     func change<Result>(_ body: (inout sending Balancer) -> sending Result) -> sending Result {
         let (result, ready, done) = balancer.withLock { balancer in
             let result = body(&balancer)
-            // Under the same lock, or two changes could be told in the wrong order.
+            // Report within the lock, so that two changes are reported in the right order.
             updateAvailability(balancer)
             return (result, balancer.readyCount, balancer.isSettled)
         }
@@ -175,11 +178,10 @@ public final class RPCClient: Service {
     private func updateAvailability(_ balancer: borrowing Balancer) {
         if balancer.isClosed { return availability.close() }
         availability.update(balancer.readyCount > 0)
-        // Before connecting was tried, a service without a connection is no news.
+        // Before the first attempts to connect, a service without a connection is not a failure.
         if balancer.isSettled { availability.failed() }
     }
 
-    /// Reports the calls in flight to the metrics.
     func recordInFlight() {
         metrics.inFlight.record(inFlight.load(ordering: .relaxed))
         metrics.arrivingBytes?.record(arriving.inUse)

@@ -3,13 +3,13 @@
 public import NIOSSL
 public import NetKit
 
-/// Where a client finds its servers, and the bounds it keeps.
+/// The configuration of a client: its servers and its limits.
 public struct RPCClientConfiguration: Sendable {
-    /// Where the servers are.
+    /// The servers of a client.
     public enum Target: Sendable, Hashable, CustomStringConvertible {
-        /// All addresses of a DNS name, looked up again every ``RPCClientConfiguration/resolveInterval``.
+        /// All addresses of a DNS name, looked up every ``RPCClientConfiguration/resolveInterval``.
         case dns(host: String, port: Int)
-        /// These endpoints. Names among them are looked up again as well.
+        /// Fixed endpoints. Names among them are looked up periodically, too.
         case fixed([RPCEndpoint])
 
         var endpoints: [RPCEndpoint] {
@@ -19,51 +19,55 @@ public struct RPCClientConfiguration: Sendable {
             }
         }
 
-        /// `host:port`, separated by commas.
+        /// The endpoints as `host:port`, separated by commas.
         public var description: String { endpoints.map(\.description).joined(separator: ",") }
     }
 
-    /// Where the servers are.
+    /// The servers.
     public var target: Target
-    /// What both sides must hold. It never travels.
+    /// The secret that both sides must hold. It is never transmitted.
     public var clusterSecret: String
-    /// The service it wants: a server that says it is another one is refused, and tried again, like one that cannot be reached. Addresses change hands
-    /// where instances come and go, while every service of a cluster holds the same secret. Nil takes any.
+    /// The expected name of the service; nil: any. A server with another name is treated as unreachable, and retried.
+    /// An address can pass to an instance of another service, and all services of a cluster hold the same secret.
     public var service: String?
-    /// Encryption; nil is plain TCP.
+    /// The TLS configuration; nil: plain TCP.
     public var tls: TLSConfiguration?
-    /// The name the server's certificate must have. Nil: the host of a ``Target/dns(host:port:)`` target, if it is a name.
+    /// The expected name in the server's certificate; nil: the host of a ``Target/dns(host:port:)`` target if it is a
+    /// name.
     public var tlsServerName: String?
-    /// Longest time from the start of connecting to the end of the opening; also the longest wait for an answer to the first look-up.
+    /// The maximum time for connecting and the handshake, and the maximum wait for a first connection: default 3 s.
     public var connectTimeout: Duration = .seconds(3)
-    /// Calls of all connections together. One more fails at once as overloaded.
+    /// The maximum number of calls in flight on all connections: default 4096. A further call fails immediately as
+    /// overloaded.
     public var maxCallsInFlight = 4096
-    /// Connections to each address. One is enough unless an event loop is the bottleneck.
+    /// The number of connections to each address: default 1. More are useful only if an event loop is the bottleneck.
     public var connectionsPerAddress = 1
-    /// How often names are looked up again.
+    /// The time between name lookups: default 5 s.
     public var resolveInterval: Duration = .seconds(5)
-    /// Waits before reconnecting.
+    /// The delays before reconnecting: default 50 ms to 2 s.
     public var backoff = Backoff(initial: .milliseconds(50), maximum: .seconds(2))
-    /// Greatest length of a frame, and so, less 35 bytes, of a request.
+    /// The maximum size of a frame in bytes: default 4 MiB. A request can have 35 bytes less.
     public var maxFrameBytes = 4 << 20
-    /// Greatest length of an answer, which may travel in many frames.
+    /// The maximum size of a response in bytes, possibly in several frames: default 64 MiB.
     public var maxAnswerBytes = 64 << 20
-    /// Bytes of long answers that are arriving, all together. A call whose answer would go over it fails as overloaded; one alone never does.
+    /// The maximum size of all incomplete long responses in bytes: default 256 MiB. A call whose response would exceed
+    /// it fails as overloaded, unless it is the only one.
     public var maxArrivingBytes = 256 << 20
-    /// Bytes of requests that may wait for one socket. A call that would go over it fails as overloaded.
+    /// The maximum size of the requests queued for one socket in bytes: default 32 MiB. A call that would exceed it
+    /// fails as overloaded.
     public var maxQueuedBytes = 32 << 20
-    /// After this time without a byte from a server it is asked for a sign of life.
+    /// The time without data from a server after which a ping is sent: default 1 s.
     public var pingInterval: Duration = .seconds(1)
-    /// Further intervals without a byte before the connection is given up.
+    /// The number of further intervals without data after which the connection is closed: default 2.
     public var pingMisses = 2
-    /// How long calls in flight may still take when the client shuts down, or an address vanishes from its name.
+    /// The maximum time for calls in flight when the client shuts down or an address disappears: default 10 s.
     public var drainTimeout: Duration = .seconds(10)
-    /// Label of the metrics that tell clients of one process apart.
+    /// The label that distinguishes the clients of one process in the metrics.
     public var name: String
-    /// Label of a method in metrics.
+    /// A function that returns the label of a method in metrics.
     public var methodName: @Sendable (RPCMethod) -> String = { $0.description }
 
-    /// A configuration with the defaults above.
+    /// Creates a configuration. Other values have the defaults above.
     public init(
         target: Target, clusterSecret: String, tls: TLSConfiguration? = nil, connectTimeout: Duration = .seconds(3), maxCallsInFlight: Int = 4096,
         connectionsPerAddress: Int = 1, resolveInterval: Duration = .seconds(5),
@@ -82,10 +86,10 @@ public struct RPCClientConfiguration: Sendable {
 }
 
 extension RPCClientConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves the cluster secret out: code that holds a configuration and knows nothing of the secret may print the whole value.
+    /// A description without the cluster secret, so that code can safely print the configuration.
     public var description: String { "RPCClientConfiguration(target: \(target), name: \(name))" }
-    /// The same.
+    /// The ``description``.
     public var debugDescription: String { description }
-    /// Without children, so that `dump` shows no secret either.
+    /// A mirror without children, so that `dump` does not reveal the secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -5,7 +5,8 @@ import NetKit
 import Synchronization
 
 #if DEBUG
-/// Checked in debug builds, so that tests notice a call that is resumed twice or never.
+/// The continuation of a waiting call. It is checked in debug builds, so that tests detect a call that is resumed twice
+/// or never.
 typealias RPCWaiter = CheckedContinuation<RPCAttempt, Never>
 func withRPCWaiter(_ body: (RPCWaiter) -> Void) async -> RPCAttempt { await withCheckedContinuation(body) }
 #else
@@ -13,15 +14,13 @@ typealias RPCWaiter = UnsafeContinuation<RPCAttempt, Never>
 func withRPCWaiter(_ body: (RPCWaiter) -> Void) async -> RPCAttempt { await withUnsafeContinuation(body) }
 #endif
 
-/// How one attempt of a call ended.
 enum RPCAttempt: Sendable {
     case answered(ByteBuffer)
     case failed(RPCError)
-    /// The connection takes no more calls; nothing was written.
+    /// The connection no longer accepts calls. Nothing was written.
     case notSent
 }
 
-/// A request as it is handed to a connection.
 struct RPCOutgoingCall: Sendable {
     var method: RPCMethod
     var payload: ByteBuffer
@@ -29,7 +28,7 @@ struct RPCOutgoingCall: Sendable {
     var trace: TraceID
 }
 
-/// A connection as the client's tasks see it: a mailbox in front of the handler that lives on the event loop.
+/// A connection as seen by the client's tasks: a mailbox for the handler on the event loop.
 final class RPCClientConnection: Sendable {
     enum Item: Sendable {
         case call(id: UInt64, RPCOutgoingCall, RPCWaiter)
@@ -38,7 +37,7 @@ final class RPCClientConnection: Sendable {
     }
 
     let address: SocketAddress
-    /// Calls in flight, as the balancer counts them: from the choice of this connection to the end of the attempt.
+    /// The number of calls in flight, for load balancing: from the choice of this connection to the end of the attempt.
     let load = Atomic<Int>(0)
     private let channel: any Channel
     private let mailbox: Mailbox<Item>
@@ -54,13 +53,13 @@ final class RPCClientConnection: Sendable {
         self.handler = handler
     }
 
-    /// Bytes of requests that wait for the socket.
+    /// The size of the requests queued for the socket, in bytes.
     var queuedBytes: Int { mailbox.held.bytes }
 
-    /// Whether it takes calls.
     var isOpen: Bool { mailbox.isOpen }
 
-    /// One attempt. Ends by the answer, an error, the deadline, the task's cancellation or the loss of the connection, whichever is first.
+    /// Makes one attempt. It ends with the first of these events: the response, an error, the deadline, the task's
+    /// cancellation, or the loss of the connection.
     func perform(_ call: RPCOutgoingCall) async -> RPCAttempt {
         let id = nextID.wrappingAdd(1, ordering: .relaxed).newValue
         let wasCancelled = Flag()
@@ -72,7 +71,7 @@ final class RPCClientConnection: Sendable {
                 case .refused: waiter.resume(returning: .notSent)
                 case .full: waiter.resume(returning: .failed(.overloaded))
                 }
-                // The cancellation may have come before the call was in the mailbox, and found nothing there.
+                // A cancellation before the call was in the mailbox has not found it. Repeat it.
                 if wasCancelled.isSet { followUp(.cancel(id: id)) }
             }
         } onCancel: {
@@ -81,20 +80,19 @@ final class RPCClientConnection: Sendable {
         }
     }
 
-    /// Takes no more calls, finishes those in flight, and closes; at the latest after `limit`.
+    /// Stops accepting calls, finishes those in flight, and closes the connection, at the latest after `limit`.
     func drain(within limit: Duration) {
         followUp(.drain(within: limit))
     }
 
-    /// Returns when the opening is done; throws the `RPCError` by which it failed.
+    /// Waits for the end of the handshake. Throws the `RPCError` of a failed one.
     func opened() async throws {
         let handler = handler
         try await channel.eventLoop.flatSubmit { handler.value.opened.futureResult }.get()
     }
 
-    /// Returns when the connection is closed.
     func closed() async {
-        // A close future does not fail.
+        // The close future never fails.
         try? await channel.closeFuture.get()
     }
 

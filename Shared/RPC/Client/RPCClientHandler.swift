@@ -4,9 +4,10 @@ import Logging
 import NIOCore
 import NetKit
 
-/// A client's connection on its event loop: turns mail into frames and frames into the ends of calls.
+/// The channel handler of a client's connection. It sends requests from the mailbox and completes calls when frames
+/// arrive.
 ///
-/// What may happen when is decided by ``RPCClientHandshake``, ``RPCCallTable`` and ``KeepAlive``; this class carries it out.
+/// ``RPCClientHandshake``, ``RPCCallTable`` and ``KeepAlive`` make the decisions; this class performs them.
 final class RPCClientHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -19,7 +20,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         case closed
     }
 
-    /// Succeeds when calls may be made; fails with the `RPCError` that tells why not.
+    /// A promise that succeeds when calls can be made, or fails with an `RPCError`.
     let opened: EventLoopPromise<Void>
     private let configuration: RPCClientConfiguration
     private let mailbox: Mailbox<Item>
@@ -37,7 +38,7 @@ final class RPCClientHandler: ChannelInboundHandler {
     private var openingTimer: Scheduled<Void>?
     private var tickTimer: Scheduled<Void>?
     private var drainTimer: Scheduled<Void>?
-    /// The server is to be told that no more requests follow, once those handed over are written.
+    /// True if a goaway must be sent after the remaining requests in the mailbox were written.
     private var owesGoaway = false
     private var context: ChannelHandlerContext?
 
@@ -126,12 +127,15 @@ final class RPCClientHandler: ChannelInboundHandler {
             opened.succeed(())
             scheduleTick()
         case .fail(let error, let reason):
-            // The operator must hear, each time, of a stranger and of a peer that does not want this client.
+            // Log a warning each time for a wrong secret or a refusal by the server, because the operator must notice
+            // them.
             failOpening(with: error, reason: reason, level: .warning)
         }
     }
 
-    /// - Parameter level: a server that hangs or leaves is news once, and the part that counts the instances tells it.
+    /// Fails the handshake.
+    /// - Parameter level: `debug` for an unreachable or hanging server, because ``RPCClient`` reports unavailability
+    ///   once.
     private func failOpening(with error: RPCError, reason: String, level: Logger.Level = .debug) {
         logger.log(level: level, "RPC connection refused", metadata: ["error.message": "\(reason)"])
         phase = .closed
@@ -156,14 +160,14 @@ final class RPCClientHandler: ChannelInboundHandler {
         }
     }
 
-    // MARK: Mail
+    // MARK: Mailbox
 
-    /// An item has come into the empty mailbox.
+    /// Processes the mailbox after an item was put into the empty mailbox.
     func mailFilled() {
         guard phase != .closed else { return }
         var bytes = carryOut(mailbox.take(spare: spareMail))
         if owesGoaway {
-            // The mailbox takes no new calls by now, so that this is the rest of them.
+            // The mailbox no longer accepts calls, so these are the last ones.
             bytes += carryOut(mailbox.take())
             owesGoaway = false
             writer.writeFrame(.goaway)
@@ -173,7 +177,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         closeIfDrained()
     }
 
-    /// Returns the bytes of payload written.
+    /// Processes items. Returns the bytes of payload written.
     private func carryOut(_ mail: [Item]) -> Int {
         spareMail = []
         var bytes = 0
@@ -232,9 +236,10 @@ final class RPCClientHandler: ChannelInboundHandler {
         closeIfDrained()
     }
 
-    // MARK: Ending
+    // MARK: Closing
 
-    /// What was handed over before is still sent; after that the server learns that nothing follows, so that it need refuse no call.
+    /// Drains the connection at the server's request. Calls already accepted are still sent, followed by a goaway, so
+    /// that the server need not refuse any.
     private func drainAskedByServer() {
         guard phase == .ready else { return }
         phase = .draining
@@ -260,7 +265,7 @@ final class RPCClientHandler: ChannelInboundHandler {
     }
 
     private func closeIfDrained() {
-        // A mailbox that is not empty has woken this loop, which comes back here afterwards.
+        // If the mailbox is not empty, its wake-up calls this method again.
         guard phase == .draining, calls.isEmpty, mailbox.waiting == 0 else { return }
         context?.close(promise: nil)
     }
@@ -278,7 +283,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         for completion in calls.closed() { resume(completion) }
     }
 
-    // MARK: Time
+    // MARK: Keep-alive
 
     private func scheduleTick() {
         tickTimer = after(configuration.pingInterval) { [self] in tick() }

@@ -12,9 +12,8 @@ import Musl
 import Darwin
 #endif
 
-/// Finds all addresses of a name. The system's resolver blocks, so it runs on a thread that is made for it.
+/// A resolver that returns all addresses of a name. The system's resolver blocks, so it runs on a dedicated thread.
 struct RPCResolver: Sendable {
-    /// Why a name has no addresses.
     struct Failure: Error, CustomStringConvertible {
         let host: String
         let code: Int32
@@ -27,7 +26,8 @@ struct RPCResolver: Sendable {
         self.threads = threads
     }
 
-    /// All addresses, in the resolver's order. Returns at once when the task is cancelled, even while the system's resolver still waits.
+    /// Returns all addresses in the resolver's order. Returns immediately when the task is cancelled, even while the
+    /// system's resolver is blocked.
     func addresses(of endpoint: RPCEndpoint) async throws -> [SocketAddress] {
         if let literal = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port) { return [literal] }
         let found = Latch<[SocketAddress]>()

@@ -3,12 +3,13 @@
 import DequeModule
 import NIOCore
 
-/// Answers too long for one frame, on their way: each gives a piece in turn, so that none waits for the whole of another.
+/// A queue of responses that exceed one frame. The responses take turns piece by piece, so that none waits for another
+/// one to finish.
 struct RPCLongAnswers {
     struct Piece: Equatable {
         var id: UInt64
         var payload: ByteBuffer
-        /// Whether the answer ends with it.
+        /// True if this is the last piece of the response.
         var isLast: Bool
     }
 
@@ -20,7 +21,7 @@ struct RPCLongAnswers {
     }
 
     var count: Int { queue.count }
-    /// Of what is left of all of them.
+    /// The total size of the unsent rests, in bytes.
     private(set) var bytes = 0
 
     mutating func add(_ answer: ByteBuffer, forCall id: UInt64) {
@@ -28,8 +29,8 @@ struct RPCLongAnswers {
         bytes += answer.readableBytes
     }
 
-    /// Drops what is left of an answer.
-    /// - Returns: how many bytes that was; nil: it is not here.
+    /// Discards the rest of a response.
+    /// - Returns: the number of discarded bytes; nil if the queue does not contain the response.
     mutating func remove(_ id: UInt64) -> Int? {
         guard let index = queue.firstIndex(where: { $0.id == id }) else { return nil }
         let left = queue.remove(at: index).rest.readableBytes
@@ -37,7 +38,7 @@ struct RPCLongAnswers {
         return left
     }
 
-    /// The next piece to write, or nil if there is nothing left.
+    /// Returns the next piece to write, or nil if the queue is empty.
     mutating func next() -> Piece? {
         guard var answer = queue.popFirst() else { return nil }
         let payload = answer.rest.readSlice(length: min(pieceBytes, answer.rest.readableBytes)) ?? ByteBuffer()

@@ -8,11 +8,11 @@ import NIOSSL
 import NetKit
 public import ServiceLifecycle
 
-/// Answers the calls of other services.
+/// A server for the calls of other services.
 ///
-/// Only peers that hold the cluster secret get as far as a request. Each call is handled in a task of its own, which is cancelled when the
-/// caller gives up, its deadline passes, or its connection is lost. On graceful shutdown the server stops listening, asks every client to
-/// send nothing more, finishes what it has received, and closes: no call is lost by it.
+/// Only peers with the cluster secret can send requests. Each call runs in its own task, which is cancelled when the
+/// caller cancels the call, its deadline passes, or the connection is lost. On graceful shutdown, the server stops
+/// listening, asks all clients to send no more requests, finishes the received ones, and closes. No call is lost.
 public final class RPCServer: Service {
     private let configuration: RPCServerConfiguration
     private let eventLoopGroup: any EventLoopGroup
@@ -20,9 +20,9 @@ public final class RPCServer: Service {
     private let core: RPCServerCore
     private let port = Latch<Int>()
 
-    /// A server. It listens when ``run()`` does.
-    /// - Parameter handler: answers a call. What it throws reaches the caller if it is an ``RPCError``; anything else is logged by its type, and
-    ///   reaches the caller as ``RPCError/Code/internal``.
+    /// Creates a server, which listens in ``run()``.
+    /// - Parameter handler: handles a call. An ``RPCError`` that it throws is sent to the caller. Any other error is
+    ///   logged by its type, and sent as ``RPCError/Code/internal``.
     public init(
         configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger,
         handler: @escaping @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
@@ -33,12 +33,13 @@ public final class RPCServer: Service {
         self.core = RPCServerCore(configuration: configuration, logger: logger, handler: handler)
     }
 
-    /// The port the server listens at. Waits for ``run()`` to have got there, and throws what kept it from that.
+    /// The listening port. Waits until ``run()`` listens, and throws its error if it cannot.
     public var boundPort: Int {
         get async throws { try await port.value() }
     }
 
-    /// Serves until the task is cancelled, which closes everything at once, or shuts down gracefully, which finishes calls in flight.
+    /// Serves calls until the task is cancelled, which closes all connections immediately, or shuts down gracefully,
+    /// which finishes calls in flight.
     public func run() async throws {
         let listener: any Channel
         do {

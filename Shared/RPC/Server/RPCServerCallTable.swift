@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The calls in flight on one connection, seen by the callee, and whether the connection may close: a pure state machine.
+/// The state machine of a callee's calls in flight on one connection. It also determines when the connection can close.
 ///
-/// A call is *running* while its handler is awaited, *answering* while a long answer is on its way, and gone when it was answered, was
-/// cancelled or has expired. What the handler of a call that is gone returns is dropped.
+/// A call is *running* while its handler is awaited, and *answering* while a long response is being sent. It is removed
+/// when it was answered, was cancelled or has expired. The results of handlers of removed calls are discarded.
 struct RPCServerCallTable<Handler> {
     enum Received: Equatable {
         case start
-        /// Its time was over before it arrived: answer that, start nothing.
+        /// The deadline passed before arrival. Send an error and do not start a handler.
         case expired
-        /// The id belongs to a call that is still here: a broken peer.
+        /// The id belongs to an existing call. The peer is faulty.
         case duplicate
     }
 
@@ -25,20 +25,20 @@ struct RPCServerCallTable<Handler> {
 
     private enum Drain {
         case no
-        /// The peer was asked to send nothing more.
+        /// The peer was asked to send no more requests.
         case asked
-        /// It will not.
+        /// The peer has confirmed that it sends no more requests.
         case confirmed
     }
 
     private var calls: [UInt64: Call] = [:]
     private var drain = Drain.no
-    /// No running call's deadline is earlier.
+    /// A lower bound of the deadlines of all running calls.
     private(set) var earliestDeadline: ContinuousClock.Instant?
 
     var count: Int { calls.count }
 
-    /// Whether the connection has nothing left to do.
+    /// True if the connection has no calls left and can close.
     var isDrained: Bool { drain == .confirmed && calls.isEmpty }
 
     mutating func requestReceived(_ id: UInt64, deadline: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Received {
@@ -49,33 +49,34 @@ struct RPCServerCallTable<Handler> {
         return .start
     }
 
-    /// The handler of a request that was just received is running.
+    /// Records the handler of a request that was just received.
     mutating func attached(toCall id: UInt64, handler: Handler) {
         guard case .running(nil, let deadline) = calls[id] else { return }
         calls[id] = .running(handler, deadline: deadline)
     }
 
-    /// The handler has returned.
-    /// - Parameter isLong: whether its answer will take several frames; ``sent(_:)`` follows then.
+    /// Records that the handler has returned.
+    /// - Parameter isLong: true if the response needs several frames. Then ``sent(_:)`` follows.
     mutating func finished(_ id: UInt64, isLong: Bool) -> Finished {
         guard case .running = calls[id] else { return .drop }
         calls[id] = isLong ? .answering : nil
         return .answer
     }
 
-    /// The last frame of a long answer was written.
+    /// Records that the last frame of a long response was written.
     mutating func sent(_ id: UInt64) {
         guard case .answering = calls[id] else { return }
         calls[id] = nil
     }
 
-    /// The caller does not wait any more. Returns the handler to cancel.
+    /// Removes a call that the caller cancelled. Returns the handler to cancel.
     mutating func cancelled(_ id: UInt64) -> Handler? {
         guard case .running(let handler, _) = calls.removeValue(forKey: id) else { return nil }
         return handler
     }
 
-    /// Removes the running calls whose deadline has come: answer each, and cancel its handler.
+    /// Removes the running calls whose deadline has passed. For each, the caller sends an error and cancels the
+    /// handler.
     mutating func expired(at now: ContinuousClock.Instant) -> [(id: UInt64, handler: Handler?)] {
         guard let earliest = earliestDeadline, earliest <= now else { return [] }
         var due: [(id: UInt64, handler: Handler?)] = []
@@ -89,19 +90,19 @@ struct RPCServerCallTable<Handler> {
         return due
     }
 
-    /// The peer is asked to send no more requests. False: it was asked before.
+    /// Records that the peer was asked to send no more requests. Returns false if it was asked before.
     mutating func drainAsked() -> Bool {
         guard drain == .no else { return false }
         drain = .asked
         return true
     }
 
-    /// The peer sends no more requests.
+    /// Records that the peer sends no more requests.
     mutating func drainConfirmed() {
         drain = .confirmed
     }
 
-    /// The connection is gone. Returns the handlers to cancel: no caller waits for them.
+    /// Removes all calls after the connection was lost. Returns the handlers to cancel.
     mutating func closed() -> [Handler] {
         defer {
             calls = [:]

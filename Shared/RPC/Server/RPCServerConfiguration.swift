@@ -2,43 +2,45 @@
 
 public import NIOSSL
 
-/// Where a server listens, and the bounds it keeps.
+/// The configuration of a server: its address and its limits.
 public struct RPCServerConfiguration: Sendable {
-    /// Address or name to listen at.
+    /// The address or name to listen on.
     public var host: String
-    /// Port; 0 takes a free one, see ``RPCServer/boundPort``.
+    /// The port; 0: any free port, see ``RPCServer/boundPort``.
     public var port: Int
-    /// What both sides must hold. It never travels.
+    /// The secret that both sides must hold. It is never transmitted.
     public var clusterSecret: String
-    /// What it serves, for clients that insist on it; at most 64 bytes. Nil says nothing.
+    /// The name of the service for clients that verify it: at most 64 bytes; nil: not sent.
     public var service: String?
-    /// Encryption; nil is plain TCP.
+    /// The TLS configuration; nil: plain TCP.
     public var tls: TLSConfiguration?
-    /// Handlers running at once, of all connections together. A request over it is answered as overloaded.
+    /// The maximum number of running handlers on all connections: default 4096. A further request fails as overloaded.
     public var maxCallsInFlight: Int
-    /// Bytes of requests whose handlers run, and of long answers on their way, of all connections together. A request over it is answered as overloaded.
+    /// The maximum size of requests with running handlers and of unsent long responses, on all connections, in bytes:
+    /// default 256 MiB. A request that exceeds it fails as overloaded.
     public var maxBytesInFlight = 256 << 20
-    /// Greatest length of a frame.
+    /// The maximum size of a frame in bytes: default 4 MiB.
     public var maxFrameBytes: Int
-    /// Greatest length of an answer, which travels in as many frames as it needs.
+    /// The maximum size of a response in bytes, possibly in several frames: default 64 MiB.
     public var maxAnswerBytes: Int
-    /// How long calls in flight may still take after a graceful shutdown has begun.
+    /// The maximum time for calls in flight after a graceful shutdown has begun: default 20 s.
     public var drainTimeout: Duration
-    /// Connections at once, strangers included.
+    /// The maximum number of connections, unauthenticated ones included: default 4096.
     public var maxConnections = 4096
-    /// How long a peer may take to prove that it knows the cluster secret.
+    /// The maximum time for a peer to prove that it holds the cluster secret: default 5 s.
     public var helloTimeout: Duration = .seconds(5)
-    /// After this time without a byte from a client it is asked for a sign of life.
+    /// The time without data from a client after which a ping is sent: default 1 s.
     public var pingInterval: Duration = .seconds(1)
-    /// Further intervals without a byte, or without taking one, before the connection is given up. More patient than clients are: a server
-    /// loses nothing by waiting.
+    /// The number of further intervals without receiving or sending data after which the connection is closed: default
+    /// 8. It is higher than for clients, because waiting costs a server nothing.
     public var pingMisses = 8
-    /// Length of the pieces in which a long answer travels. Short answers overtake it between two pieces.
+    /// The size of the pieces of a long response in bytes: default 256 KiB. Short responses can be sent between two
+    /// pieces.
     public var partBytes = 256 << 10
-    /// Label of a method in metrics.
+    /// A function that returns the label of a method in metrics.
     public var methodName: @Sendable (RPCMethod) -> String = { $0.description }
 
-    /// A configuration with these values, and for the rest the defaults above.
+    /// Creates a configuration. Other values have the defaults above.
     public init(
         host: String = "0.0.0.0", port: Int, clusterSecret: String, tls: TLSConfiguration? = nil, maxCallsInFlight: Int = 4096,
         maxFrameBytes: Int = 4 << 20, maxAnswerBytes: Int = 64 << 20, drainTimeout: Duration = .seconds(20)
@@ -55,10 +57,10 @@ public struct RPCServerConfiguration: Sendable {
 }
 
 extension RPCServerConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves the cluster secret out: code that holds a configuration and knows nothing of the secret may print the whole value.
+    /// A description without the cluster secret, so that code can safely print the configuration.
     public var description: String { "RPCServerConfiguration(host: \(host), port: \(port))" }
-    /// The same.
+    /// The ``description``.
     public var debugDescription: String { description }
-    /// Without children, so that `dump` shows no secret either.
+    /// A mirror without children, so that `dump` does not reveal the secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

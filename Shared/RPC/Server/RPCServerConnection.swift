@@ -3,7 +3,7 @@
 import NIOCore
 import NetKit
 
-/// A connection as the server's tasks see it: a mailbox in front of the handler that lives on the event loop.
+/// A connection as seen by the server's tasks: a mailbox for the handler on the event loop.
 final class RPCServerConnection: Sendable {
     enum Item: Sendable {
         case finished(id: UInt64, method: RPCMethod, started: ContinuousClock.Instant, Result<ByteBuffer, RPCError>)
@@ -13,16 +13,17 @@ final class RPCServerConnection: Sendable {
 
     let channel: any Channel
     let mailbox = Mailbox<Item>()
-    /// Set while the handler is in the pipeline; it and this object refer to each other only that long.
+    /// The handler, set while it is in the pipeline. The handler and this object only refer to each other during that
+    /// time.
     let handler: NIOLoopBoundBox<RPCServerHandler?>
 
-    /// Call on the channel's event loop.
+    /// Creates a connection. Must be called on the channel's event loop.
     init(channel: any Channel) {
         self.channel = channel
         self.handler = NIOLoopBoundBox(nil, eventLoop: channel.eventLoop)
     }
 
-    /// Leaves something for the event loop. False: the connection is gone.
+    /// Puts an item into the mailbox. Returns false if the connection is closed.
     func put(_ item: Item) -> Bool {
         switch mailbox.putFollowUp(item) {
         case .refused, .full: return false
@@ -33,9 +34,8 @@ final class RPCServerConnection: Sendable {
         }
     }
 
-    /// Returns when the connection is closed.
     func closed() async {
-        // A close future does not fail.
+        // The close future never fails.
         try? await channel.closeFuture.get()
     }
 }

@@ -6,7 +6,7 @@ import NIOCore
 import NetKit
 import Synchronization
 
-/// What all connections of a server share.
+/// The state shared by all connections of a server.
 final class RPCServerCore: Sendable {
     typealias Handler = @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
 
@@ -21,7 +21,7 @@ final class RPCServerCore: Sendable {
     let metrics: RPCMetrics
     private let handler: Handler
     private let running = Atomic<Int>(0)
-    /// Requests that are being worked on, and long answers on their way.
+    /// The byte budget for requests with running handlers and for unsent long responses.
     let held: ByteBudget
     private let connections = Mutex(Connections())
 
@@ -36,7 +36,8 @@ final class RPCServerCore: Sendable {
 
     // MARK: Calls
 
-    /// Takes one of the places for running handlers, and room for the request; ``handle(_:_:)`` gives the room back. False: there is none.
+    /// Reserves a slot for a running handler, and bytes for the request, which ``handle(_:with:)`` releases. Returns
+    /// false if the limits are reached.
     func takePlace(for bytes: Int) -> Bool {
         guard running.wrappingAdd(1, ordering: .relaxed).oldValue < configuration.maxCallsInFlight, held.take(bytes) else {
             freePlace()
@@ -45,18 +46,17 @@ final class RPCServerCore: Sendable {
         return true
     }
 
-    /// Gives the place of one call back.
+    /// Releases the slot of a call.
     func freePlace() {
         running.wrappingSubtract(1, ordering: .relaxed)
     }
 
-    /// Reports the calls in flight to the metrics.
     func recordInFlight() {
         metrics.inFlight.record(running.load(ordering: .relaxed))
         metrics.bytes.record(held.inUse)
     }
 
-    /// Runs the handler and turns whatever it does into an answer or an error that may travel.
+    /// Runs the handler and converts its result to a response or an error that can be sent.
     func handle(_ context: RPCContext, with payload: ByteBuffer) async -> Result<ByteBuffer, RPCError> {
         defer { held.give(payload.readableBytes) }
         let result: Result<ByteBuffer, RPCError>
@@ -67,7 +67,7 @@ final class RPCServerCore: Sendable {
         } catch is CancellationError {
             result = .failure(ContinuousClock.now >= context.deadline ? .deadlineExceeded : .cancelled)
         } catch {
-            // The type alone: a description might hold what must not be in logs.
+            // Log only the type, because a description may contain confidential data.
             log(for: context, "RPC handler failed", metadata: ["error.type": "\(type(of: error))"])
             result = .failure(.internal)
         }
@@ -97,7 +97,8 @@ final class RPCServerCore: Sendable {
 
     // MARK: Connections
 
-    /// A connection was accepted. False: there are too many, or the server is going away; close it.
+    /// Registers an accepted connection. Returns false if it must be closed, because there are too many or the server
+    /// is shutting down.
     func opened(_ connection: RPCServerConnection) -> Bool {
         let (accepted, count) = connections.withLock { connections in
             let accepted = !connections.isDraining && connections.open.count < configuration.maxConnections
@@ -117,7 +118,7 @@ final class RPCServerCore: Sendable {
         metrics.connections.record(count)
     }
 
-    /// Accepts no more connections, and returns those there are.
+    /// Stops accepting connections and returns the open ones.
     func stopAccepting() -> [RPCServerConnection] {
         connections.withLock { connections in
             connections.isDraining = true

@@ -5,9 +5,9 @@ import Logging
 import NIOCore
 import NetKit
 
-/// A server's connection on its event loop: turns frames into running handlers and their results into frames.
+/// The channel handler of a server's connection. It starts handlers for requests and sends their results.
 ///
-/// What may happen when is decided by ``RPCServerHandshake``, ``RPCServerCallTable`` and ``KeepAlive``; this class carries it out.
+/// ``RPCServerHandshake``, ``RPCServerCallTable`` and ``KeepAlive`` make the decisions; this class performs them.
 final class RPCServerHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -106,7 +106,7 @@ final class RPCServerHandler: ChannelInboundHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        // A peer that does not take its answers is not asked what else it wants.
+        // Do not read further requests from a peer that does not accept its responses.
         try? context.channel.syncOptions?.setOption(.autoRead, value: context.channel.isWritable)
         if context.channel.isWritable {
             liveness.progressed()
@@ -164,7 +164,8 @@ final class RPCServerHandler: ChannelInboundHandler {
                 return reject(call: id, method: head.method, with: .overloaded)
             }
             let context = RPCContext(method: head.method, deadline: deadline, trace: head.trace, peer: peer)
-            // Owned by the call table: cancelled with the call or the connection; the core counts it until it returns.
+            // The call table owns the task and cancels it with the call or the connection. The core counts it until it
+            // returns.
             let task = Task { [core, connection] in
                 let result = await core.handle(context, with: payload)
                 if !connection.put(.finished(id: id, method: context.method, started: now, result)) { core.freePlace() }
@@ -187,9 +188,9 @@ final class RPCServerHandler: ChannelInboundHandler {
         }
     }
 
-    // MARK: Mail
+    // MARK: Mailbox
 
-    /// An item has come into the empty mailbox.
+    /// Processes the mailbox after an item was put into the empty mailbox.
     func mailFilled() {
         guard phase != .closed else { return }
         var mail = connection.mailbox.take(spare: spareMail)
@@ -233,7 +234,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         core.metrics.ended(method, code: code, after: .now - started)
     }
 
-    /// Writes pieces of long answers, each in turn, as long as the socket takes them.
+    /// Writes pieces of long responses in turn, while the socket is writable.
     private func pumpLongAnswers() {
         guard let context else { return }
         while context.channel.isWritable, let piece = longAnswers.next() {
@@ -268,7 +269,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         finishTick()
     }
 
-    // MARK: Ending
+    // MARK: Closing
 
     private func drain(within limit: Duration) {
         guard phase == .ready else {
@@ -289,7 +290,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         written.futureResult.whenComplete { _ in bound.value.close(promise: nil) }
         writer.flush(to: context, promise: written)
-        // A peer that takes nothing must not keep the connection.
+        // A peer that accepts no data must not keep the connection open.
         drainTimer?.cancel()
         drainTimer = after(.seconds(1)) { [self] in self.context?.close(promise: nil) }
     }
@@ -309,7 +310,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         core.closed(connection)
     }
 
-    // MARK: Time
+    // MARK: Keep-alive
 
     private func scheduleTick() {
         tickTimer = after(core.configuration.pingInterval) { [self] in tick() }

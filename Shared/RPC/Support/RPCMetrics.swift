@@ -5,7 +5,8 @@ import Metrics
 import NetKit
 import Synchronization
 
-/// Counts and times calls by method and outcome. Handles are made once: making one costs far more than a call.
+/// The metrics of calls by method and outcome. Metric handles are cached, because creating one costs far more than a
+/// call.
 final class RPCMetrics: Sendable {
     private struct Handles {
         var outcomes: [UInt16: Counter] = [:]
@@ -17,19 +18,22 @@ final class RPCMetrics: Sendable {
     private let methodName: @Sendable (RPCMethod) -> String
     private let methods = Mutex<[RPCMethod: Handles]>([:])
     let inFlight: Gauge
-    /// Of a client: requests that wait for a socket. Of a server: requests being worked on, and long answers on their way.
+    /// The size of the requests queued for sockets, on a client. On a server, the size of the requests with running
+    /// handlers and of unsent long responses.
     let bytes: Gauge
-    /// Of a client: long answers that are arriving.
+    /// The size of incomplete long responses; nil for a server.
     let arrivingBytes: Gauge?
     let connections: Gauge
-    /// Of a client; a server never reconnects.
+    /// The number of reconnections; nil for a server, which never reconnects.
     let reconnects: Counter?
-    /// Connections of strangers to a server, and of a client that a server took for a stranger's.
+    /// The number of refused connections. On a server: of peers that did not authenticate, violated the protocol, or
+    /// exceeded the limit. On a client: those that failed as unauthenticated.
     let refusedConnections: Counter
 
+    /// Creates metrics.
     /// - Parameters:
     ///   - prefix: `strata_rpc_client` or `strata_rpc_server`.
-    ///   - dimensions: labels that all metrics of this client or server have.
+    ///   - dimensions: the labels of all metrics of this client or server.
     init(prefix: String, dimensions: [(String, String)], methodName: @escaping @Sendable (RPCMethod) -> String) {
         self.prefix = prefix
         self.dimensions = dimensions
@@ -42,10 +46,10 @@ final class RPCMetrics: Sendable {
         self.refusedConnections = Counter(label: prefix + "_refused_connections_total", dimensions: dimensions)
     }
 
-    /// A call has ended.
+    /// Records the end of a call.
     /// - Parameter code: nil for success.
     func ended(_ method: RPCMethod, code: RPCError.Code?, after duration: Duration) {
-        // A peer that asks for unknown numbers must not make a time series of each.
+        // A peer that sends unknown method numbers must not create a time series for each of them.
         let method = code == .unknownMethod ? nil : method
         let handles = methods.withLock { methods in
             let key = method ?? RPCMethod(rawValue: .max)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a handler knows about a call besides its payload.
+/// The properties of a call, besides its payload.
 public struct RPCContext: Sendable {
-    /// What is asked for.
+    /// The requested method.
     public let method: RPCMethod
-    /// When the caller stops waiting. The handler's task is cancelled then; what it answers later is dropped.
+    /// The time until which the caller waits. Then the handler's task is cancelled, and later results are discarded.
     public let deadline: ContinuousClock.Instant
-    /// The request's name in the logs.
+    /// The id of the request in logs.
     public let trace: TraceID
     /// The caller's address, for logs.
     public let peer: String
 
-    /// A context; handlers get theirs from the server, tests make their own.
+    /// Creates a context. The server creates those for handlers.
     public init(method: RPCMethod, deadline: ContinuousClock.Instant, trace: TraceID, peer: String) {
         self.method = method
         self.deadline = deadline

@@ -7,13 +7,13 @@ public struct RPCEndpoint: Hashable, Sendable, CustomStringConvertible, Expressi
     /// The TCP port.
     public let port: Int
 
-    /// An endpoint of known parts.
+    /// Creates an endpoint.
     public init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
 
-    /// Reads `host:port` or `[v6 address]:port`; nil if it is neither, or the port is not in 1...65535.
+    /// Parses `host:port` or `[v6 address]:port`. Returns nil for anything else, or if the port is not in 1...65535.
     public init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (1...65_535).contains(port) else { return nil }
         var host = text[..<colon]
@@ -26,12 +26,12 @@ public struct RPCEndpoint: Hashable, Sendable, CustomStringConvertible, Expressi
         self.init(host: String(host), port: port)
     }
 
-    /// Reads `host:port`. A literal that cannot be read becomes a name without a port, to which connecting always fails.
+    /// Parses `host:port`. An invalid literal becomes a name with port 0, to which connections always fail.
     public init(stringLiteral value: String) {
         self = RPCEndpoint(value) ?? RPCEndpoint(host: value, port: 0)
     }
 
-    /// `host:port`, with brackets around an IPv6 address.
+    /// The endpoint as `host:port`, with brackets around an IPv6 address.
     public var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }

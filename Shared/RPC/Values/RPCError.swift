@@ -2,19 +2,19 @@
 
 public import NIOCore
 
-/// Why a call has no answer.
+/// An error of a call.
 ///
-/// A handler throws it as well: the code, and the payload of ``RPCError/application(_:)``, travel to the caller; nothing else of an error does.
+/// A handler can throw it, too. Only the code, and the payload of ``RPCError/application(_:)``, are sent to the caller.
 public struct RPCError: Error, Sendable, Hashable {
-    /// What happened.
+    /// The kind of error.
     public let code: Code
-    /// The callee's own typed error, encoded. Only with ``Code/application``.
+    /// The callee's own encoded error, only with ``Code/application``.
     public let payload: ByteBuffer?
-    /// Whether this is the answer of a second instance, after the call had been lost on its way to the first: that one may still carry it out, later even than
-    /// this error came, and unless the call only reads, what became of it is open.
+    /// True if a second instance returned the error after the call to the first one was lost. The first instance may
+    /// still carry out the call, even after this error. Unless the call is read-only, its outcome is therefore unknown.
     public internal(set) var isAfterLoss = false
 
-    /// An error of a code without payload.
+    /// Creates an error without a payload.
     public init(_ code: Code) {
         self.code = code
         self.payload = nil
@@ -25,44 +25,45 @@ public struct RPCError: Error, Sendable, Hashable {
         self.payload = payload
     }
 
-    /// Whether the call certainly had no effect, so that even one that is not idempotent may be repeated, preferably after a pause.
+    /// True if the call certainly had no effect. Even a call that is not idempotent may then be retried, preferably
+    /// after a pause.
     public var isRetryable: Bool {
         code == .unavailable || code == .overloaded
     }
 
-    /// An error that the callee defines; its encoding is opaque here and must fit a frame.
+    /// Creates an error defined by the callee. Its opaque encoding must fit into a frame.
     public static func application(_ payload: ByteBuffer) -> RPCError {
         RPCError(application: payload)
     }
 
-    /// See ``Code/unavailable``.
+    /// The error with ``Code/unavailable``.
     public static let unavailable = RPCError(.unavailable)
-    /// See ``Code/transportLost``.
+    /// The error with ``Code/transportLost``.
     public static let transportLost = RPCError(.transportLost)
-    /// See ``Code/overloaded``.
+    /// The error with ``Code/overloaded``.
     public static let overloaded = RPCError(.overloaded)
-    /// See ``Code/deadlineExceeded``.
+    /// The error with ``Code/deadlineExceeded``.
     public static let deadlineExceeded = RPCError(.deadlineExceeded)
-    /// See ``Code/cancelled``.
+    /// The error with ``Code/cancelled``.
     public static let cancelled = RPCError(.cancelled)
-    /// See ``Code/unauthenticated``.
+    /// The error with ``Code/unauthenticated``.
     public static let unauthenticated = RPCError(.unauthenticated)
-    /// See ``Code/unknownMethod``.
+    /// The error with ``Code/unknownMethod``.
     public static let unknownMethod = RPCError(.unknownMethod)
-    /// See ``Code/malformed``.
+    /// The error with ``Code/malformed``.
     public static let malformed = RPCError(.malformed)
-    /// See ``Code/tooLarge``.
+    /// The error with ``Code/tooLarge``.
     public static let tooLarge = RPCError(.tooLarge)
-    /// See ``Code/answerTooLarge``.
+    /// The error with ``Code/answerTooLarge``.
     public static let answerTooLarge = RPCError(.answerTooLarge)
-    /// See ``Code/internal``.
+    /// The error with ``Code/internal``.
     public static let `internal` = RPCError(.internal)
 }
 
 extension RPCError {
-    /// The kinds of failure. More may be added; handle those you know and treat the rest as ``internal``.
+    /// The kind of error. New kinds may be added; treat unknown ones like ``internal``.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The number that travels. Never renumber.
+        /// The number on the wire. Never change a number.
         enum Base: UInt16, CaseIterable {
             case unavailable = 1
             case transportLost = 2
@@ -80,31 +81,32 @@ extension RPCError {
 
         let base: Base
 
-        /// The call never reached a handler: no instance is connected, or the request was never written. A handler that throws it promises that
-        /// it has done nothing.
+        /// The call never reached a handler: no instance is connected, or the request was not written. A handler that
+        /// throws it guarantees that it has done nothing.
         public static let unavailable = Code(base: .unavailable)
-        /// The connection was lost after the request was written: whether it was carried out is unknown.
+        /// The connection was lost after the request was written. Whether the call was carried out is unknown.
         public static let transportLost = Code(base: .transportLost)
-        /// A bound on calls in flight or on queued bytes was reached, here or at the callee, before anything was done.
+        /// A limit on calls in flight or on queued bytes was reached, at the caller or the callee, before the call had
+        /// an effect.
         public static let overloaded = Code(base: .overloaded)
-        /// The deadline passed first. Whether the call was carried out is unknown.
+        /// The deadline passed. Whether the call was carried out is unknown.
         public static let deadlineExceeded = Code(base: .deadlineExceeded)
-        /// The calling task was cancelled, or the handler gave up. Whether the call was carried out is unknown.
+        /// The calling task was cancelled, or the handler aborted. Whether the call was carried out is unknown.
         public static let cancelled = Code(base: .cancelled)
-        /// The two sides do not hold the same cluster secret.
+        /// The two sides hold different cluster secrets.
         public static let unauthenticated = Code(base: .unauthenticated)
         /// The callee does not know the method.
         public static let unknownMethod = Code(base: .unknownMethod)
-        /// The callee could not read the payload, or the caller the answer.
+        /// The callee could not decode the payload, or the caller the response.
         public static let malformed = Code(base: .malformed)
-        /// The request does not fit a frame, or is longer than the handler takes: the caller's fault.
+        /// The request does not fit into a frame, or exceeds the handler's limit. The caller is at fault.
         public static let tooLarge = Code(base: .tooLarge)
-        /// The answer is longer than the callee may send or the caller takes: the callee's fault, however small the request was. What was asked for has been
-        /// carried out.
+        /// The response exceeds the limit of the callee or the caller, regardless of the request's size. The callee is
+        /// at fault. The call was carried out.
         public static let answerTooLarge = Code(base: .answerTooLarge)
-        /// The handler failed for a reason that is in the callee's log only.
+        /// The handler failed for a reason that only the callee's log contains.
         public static let `internal` = Code(base: .internal)
-        /// The callee's own error; see ``RPCError/payload``.
+        /// The callee returned its own error. See ``RPCError/payload``.
         public static let application = Code(base: .application)
 
         /// The code's name.
@@ -113,6 +115,6 @@ extension RPCError {
 }
 
 extension RPCError: CustomStringConvertible {
-    /// The code's name, never a payload.
+    /// The code's name, without the payload.
     public var description: String { "RPC error: \(code)" }
 }

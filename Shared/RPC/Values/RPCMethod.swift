@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number by which a caller names what it wants done.
+/// The number of a method on the wire.
 ///
-/// The transport gives numbers no meaning: the module that defines the messages also defines the numbers, and never gives one a second meaning.
+/// The transport assigns no meaning to numbers. The module that defines the messages also defines the numbers, and
+/// never reuses one.
 public struct RPCMethod: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The number as it travels.
+    /// The number on the wire.
     public let rawValue: UInt16
 
-    /// Every number is a method; only the callee knows whether it has an answer for it.
+    /// Creates a method from any number. Only the callee knows whether the method exists.
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// The number in decimal.
+    /// The number in decimal digits.
     public var description: String { String(rawValue) }
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Sixteen random bytes that name one request in the logs of every process it crosses.
+/// Sixteen random bytes that identify a request in the logs of all processes.
 public struct TraceID: Sendable, Hashable, CustomStringConvertible {
     /// The first eight bytes, big endian.
     public let high: UInt64
     /// The last eight bytes, big endian.
     public let low: UInt64
 
-    /// A trace id of known bytes.
+    /// Creates a trace id.
     public init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
-    /// Reads 32 hexadecimal digits, in either case; anything else is nil.
+    /// Parses 32 hexadecimal digits in either case. Returns nil for anything else.
     public init?(hex: String) {
         let digits = hex.utf8
         guard digits.count == 32, digits.allSatisfy({ TraceID.isHexDigit($0) }) else { return nil }
@@ -21,13 +21,13 @@ public struct TraceID: Sendable, Hashable, CustomStringConvertible {
         self.init(high: high, low: low)
     }
 
-    /// A fresh trace id.
+    /// Returns a new random trace id.
     public static func random() -> TraceID {
         var generator = SystemRandomNumberGenerator()
         return TraceID(high: generator.next(), low: generator.next())
     }
 
-    /// 32 lower-case hexadecimal digits.
+    /// The id as 32 lower-case hexadecimal digits.
     public var description: String {
         var digits: [UInt8] = []
         digits.reserveCapacity(32)

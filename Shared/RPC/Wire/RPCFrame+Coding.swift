@@ -3,7 +3,7 @@
 import NIOCore
 
 extension RPCFrame {
-    /// Reads the part of a frame after its length. Payloads are slices of `body`: nothing is copied.
+    /// Parses a frame after its length. Payloads are slices of `body` and not copied.
     init(body: inout ByteBuffer) throws(RPCFrameError) {
         guard let rawKind: UInt8 = body.readInteger(), let id: UInt64 = body.readInteger() else { throw .tooShort }
         guard let kind = Kind(rawValue: rawKind) else { throw .unknownKind(rawKind) }
@@ -18,7 +18,7 @@ extension RPCFrame {
             self = .answerPart(id: id, payload: body)
         case .error:
             guard let raw: UInt16 = body.readInteger() else { throw .truncatedBody }
-            // A code of a later version is a failure all the same.
+            // An unknown code of a later version is an internal error.
             self = .error(id: id, code: .init(base: .init(rawValue: raw) ?? .internal), payload: body)
         case .cancel:
             self = try RPCFrame.ended(body, after: .cancel(id: id))
@@ -44,7 +44,7 @@ extension RPCFrame {
         }
         guard let version: UInt16 = body.readInteger(), let nonce = RPCNonce(from: &body) else { throw .truncatedBody }
         if kind == .challenge {
-            // Earlier servers do not say what they are. Later ones may say more; what follows is theirs.
+            // Earlier servers do not send their service. Later ones may send more data, which is ignored.
             let service = body.readLengthPrefixedSlice(as: UInt8.self).flatMap { String(validating: $0.readableBytesView, as: UTF8.self) }
             return .challenge(version: version, nonce: nonce, service: service)
         }
@@ -61,7 +61,8 @@ extension RPCFrame {
 }
 
 extension ByteBuffer {
-    /// Appends a whole frame, its payload copied. For payloads too long to copy use the heads below and write the payload after them.
+    /// Appends a whole frame and copies its payload. For a payload too long to copy, append the head with a method
+    /// below, and write the payload after it.
     mutating func writeFrame(_ frame: RPCFrame) {
         switch frame {
         case .challenge(let version, let nonce, let service):
@@ -105,12 +106,12 @@ extension ByteBuffer {
         }
     }
 
-    /// Appends everything of a frame that stands before its body.
+    /// Appends the part of a frame before its body.
     mutating func writeFrameHead(_ kind: RPCFrame.Kind, id: UInt64, bodyBytes: Int) {
         writeMultipleIntegers(UInt32(RPCFrame.headerBytes + bodyBytes), kind.rawValue, id)
     }
 
-    /// Appends everything of a request that stands before its payload.
+    /// Appends the part of a request before its payload.
     mutating func writeRequestHead(id: UInt64, _ head: RPCRequestHead, payloadBytes: Int) {
         writeFrameHead(.request, id: id, bodyBytes: RPCFrame.requestOverhead - RPCFrame.headerBytes + payloadBytes)
         writeMultipleIntegers(head.method.rawValue, head.remainingMicroseconds, head.trace.high, head.trace.low)

@@ -2,19 +2,19 @@
 
 import NIOCore
 
-/// One unit of the protocol: `[u32 length of the rest][u8 kind][u64 call id][body]`, integers big endian.
+/// A frame of the protocol: `[u32 length of the rest][u8 kind][u64 call id][body]`, integers big endian.
 ///
 /// | kind | id | body |
 /// |---|---|---|
-/// | challenge | 0 | u16 version, 32 bytes nonce, u8 length and UTF-8 of the server's service, if it says which it is |
+/// | challenge | 0 | u16 version, 32 bytes nonce, optional service: u8 length and UTF-8 |
 /// | hello | 0 | u16 version, 32 bytes nonce, 32 bytes proof |
 /// | welcome | 0 | 32 bytes proof |
 /// | request | call | u16 method, u64 remaining µs, 16 bytes trace, payload |
-/// | answer | call | payload, or the rest of it after `answerPart`s |
+/// | answer | call | payload, or its rest after `answerPart`s |
 /// | answerPart | call | a piece of the payload |
 /// | error | call, or 0 for the connection | u16 code, payload |
 /// | cancel | call | |
-/// | goaway | 0 | from a server: send no more requests here; from a client: none will follow |
+/// | goaway | 0 | from a server: send no more requests; from a client: no more requests follow |
 /// | ping, pong | 0 | |
 enum RPCFrame: Hashable, Sendable {
     case challenge(version: UInt16, nonce: RPCNonce, service: String? = nil)
@@ -43,29 +43,28 @@ enum RPCFrame: Hashable, Sendable {
         case pong = 11
     }
 
-    /// Kind and call id.
+    /// The size of kind and call id, in bytes.
     static let headerBytes = 9
-    /// The part of a request frame that is not payload.
+    /// The size of a request frame without its payload, in bytes.
     static let requestOverhead = headerBytes + 26
-    /// Enough for every frame that may come before the two sides have proved who they are.
+    /// The maximum size of a frame during the handshake, in bytes.
     static let handshakeLimit = 128
-    /// Of the name of a service, in UTF-8; a longer one is not said.
+    /// The maximum length of a service's name, in bytes of UTF-8. A longer name is not sent.
     static let maxServiceBytes = 64
-    /// Version of everything in this file.
+    /// The version of the protocol in this file.
     static let protocolVersion: UInt16 = 1
 }
 
-/// What travels with a request besides its payload.
 struct RPCRequestHead: Hashable, Sendable {
     var method: RPCMethod
-    /// How long the caller will still wait. Relative, so that clocks need not agree.
+    /// The caller's remaining time. It is relative, so that clocks need not agree.
     var remainingMicroseconds: UInt64
     var trace: TraceID
 
-    /// No call lasts longer than this, whatever is asked: an hour. It also keeps a peer's number from overflowing an instant.
+    /// The maximum duration of a call: one hour. It also prevents a peer's number from overflowing an instant.
     static let maximumMicroseconds: UInt64 = 3_600_000_000
 
-    /// The caller's remaining time as it will be sent.
+    /// Returns the caller's remaining time to send.
     static func remaining(until deadline: ContinuousClock.Instant, from now: ContinuousClock.Instant) -> UInt64 {
         let left = (deadline - now).components
         guard left.seconds >= 0, left.attoseconds >= 0 else { return 0 }
@@ -73,13 +72,13 @@ struct RPCRequestHead: Hashable, Sendable {
         return UInt64(left.seconds) * 1_000_000 + UInt64(left.attoseconds / 1_000_000_000_000)
     }
 
-    /// The deadline on the callee's own clock.
+    /// Returns the deadline on the callee's clock.
     func deadline(from now: ContinuousClock.Instant) -> ContinuousClock.Instant {
         now + .microseconds(Int64(min(remainingMicroseconds, RPCRequestHead.maximumMicroseconds)))
     }
 }
 
-/// A frame that is not what the protocol allows. The connection it came on is closed.
+/// An invalid frame, which closes its connection.
 enum RPCFrameError: Error, Equatable {
     case tooLong(Int)
     case tooShort

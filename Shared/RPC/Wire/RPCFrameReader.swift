@@ -2,21 +2,21 @@
 
 import NIOCore
 
-/// Cuts a byte stream into frames.
+/// A parser that splits a byte stream into frames.
 ///
-/// A length is compared with the limit before any byte is kept for it, and a claimed length alone reserves nothing: the buffer grows with
-/// what has really arrived.
+/// A length is checked against the limit before bytes are stored. A claimed length alone reserves no memory: the buffer
+/// grows with the received data.
 struct RPCFrameReader {
     private var buffer = ByteBuffer()
 
-    /// Takes what arrived. Call ``next(limit:)`` until it returns nil before the next one.
+    /// Appends received bytes. Call ``next(limit:)`` until it returns nil before the next append.
     mutating func append(_ bytes: ByteBuffer) {
         guard buffer.readableBytes > 0 else {
             buffer = bytes
             return
         }
-        // Slices handed out share the old storage, so that appending to it would copy all of it, also what was read. Only a frame longer than
-        // one read keeps growing in place.
+        // Slices share the old storage, so appending to it would copy all of it, including bytes already read. Copy
+        // only the unread bytes. A frame longer than one read then grows in place.
         if buffer.readerIndex > 0 {
             var fresh = ByteBufferAllocator().buffer(capacity: buffer.readableBytes + bytes.readableBytes)
             fresh.writeImmutableBuffer(buffer)
@@ -25,8 +25,8 @@ struct RPCFrameReader {
         buffer.writeImmutableBuffer(bytes)
     }
 
-    /// The next whole frame, or nil if it has not arrived yet.
-    /// - Parameter limit: greatest length of a frame, its own length field not counted.
+    /// Returns the next complete frame, or nil if it has not arrived yet.
+    /// - Parameter limit: the maximum size of a frame in bytes, without its length field.
     mutating func next(limit: Int) throws(RPCFrameError) -> RPCFrame? {
         guard let length: UInt32 = buffer.getInteger(at: buffer.readerIndex) else { return nil }
         guard length <= limit else { throw .tooLong(Int(length)) }

@@ -2,12 +2,13 @@
 
 import NIOCore
 
-/// Gathers the frames of one tick, so that they leave with one flush; small ones even in one buffer, since copying 350 bytes costs less than
-/// another entry in the socket's vector.
+/// A writer that collects the frames of one tick and sends them with one flush. Small frames share a buffer, because
+/// copying 350 bytes costs less than another entry in the socket's vector.
 ///
-/// A class, since flushing may call back: a socket that takes what it refused before says so at once, and then more is written.
+/// It is a class because a flush can be reentrant: a socket that becomes writable reports it immediately, and more is
+/// written.
 final class RPCFrameWriter {
-    /// Payloads up to this many bytes are copied.
+    /// The maximum size of a payload that is copied, in bytes.
     private static let copyLimit = 8192
 
     private var buffer = ByteBuffer()
@@ -19,7 +20,7 @@ final class RPCFrameWriter {
         buffer.writeFrame(frame)
     }
 
-    /// Adds a frame whose head is written by `head` and whose payload may be too long to copy.
+    /// Adds a frame whose head is written by `head`. A long payload is not copied.
     func writeFrame(payload: ByteBuffer, to context: ChannelHandlerContext?, head: (inout ByteBuffer) -> Void) {
         makeRoom()
         head(&buffer)
@@ -32,8 +33,8 @@ final class RPCFrameWriter {
         hasWritten = true
     }
 
-    /// Sends what was gathered.
-    /// - Parameter promise: fulfilled when the socket has taken all of it.
+    /// Sends the collected frames.
+    /// - Parameter promise: completed when the socket has accepted all of them.
     func flush(to context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         guard buffer.readableBytes > 0 || promise != nil else {
             if hasWritten { context.flush() }

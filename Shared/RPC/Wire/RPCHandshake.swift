@@ -23,7 +23,7 @@ struct RPCNonce: Hashable, Sendable {
     }
 }
 
-/// What shows that its sender holds the cluster secret: an HMAC-SHA256 over both nonces.
+/// A proof that its sender holds the cluster secret: an HMAC-SHA256 over both nonces.
 struct RPCProof: Hashable, Sendable {
     static let byteCount = 32
     let bytes: [UInt8]
@@ -38,10 +38,11 @@ struct RPCProof: Hashable, Sendable {
     }
 }
 
-/// The cluster secret and what is made of it. The secret itself never travels.
+/// The cluster secret and the proofs derived from it. The secret itself is never transmitted.
 ///
-/// Each side's proof names its role, so that a proof cannot be sent back to its maker, and covers both nonces, so that it is of no use for another
-/// connection. Over plain TCP this keeps strangers out; it does not keep an attacker on the path from relaying: that is what TLS is for.
+/// Each proof contains the role of its sender, so that it cannot be reflected, and both nonces, so that it is invalid
+/// for other connections. Over plain TCP, this keeps out strangers. It does not prevent relaying by an attacker on the
+/// path, which requires TLS.
 struct RPCSecret: Sendable {
     enum Role: String {
         case client = "strata-rpc client"
@@ -60,7 +61,7 @@ struct RPCSecret: Sendable {
         )
     }
 
-    /// Compares in a time that does not depend on where the first difference is.
+    /// Verifies a proof in constant time.
     func accepts(_ proof: RPCProof, of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> Bool {
         HMAC<SHA256>
             .isValidAuthenticationCode(
@@ -72,7 +73,7 @@ struct RPCSecret: Sendable {
     }
 }
 
-/// The server's side of the opening: challenge, then hello, then welcome.
+/// The server's side of the handshake: challenge, hello, welcome.
 struct RPCServerHandshake {
     enum Action: Equatable {
         case welcome(RPCFrame)
@@ -105,7 +106,7 @@ struct RPCServerHandshake {
     }
 }
 
-/// The client's side of the opening.
+/// The client's side of the handshake.
 struct RPCClientHandshake {
     enum Action: Equatable {
         case send(RPCFrame)
@@ -140,7 +141,8 @@ struct RPCClientHandshake {
             guard version == RPCFrame.protocolVersion else {
                 return fail(with: .unavailable, reason: "the server speaks protocol version \(version)")
             }
-            // An address may by now belong to an instance of another service, which holds the same secret and knows none of our methods.
+            // The address may now belong to an instance of another service, which holds the same secret but has other
+            // methods.
             if let service, let other, other != service {
                 return fail(with: .unavailable, reason: "the server is \(other), \(service) is wanted")
             }
@@ -149,7 +151,7 @@ struct RPCClientHandshake {
             return .send(.hello(version: version, nonce: nonce, proof: proof))
         case (.awaitingWelcome(let server), .welcome(let proof)):
             state = .done
-            // A server without the secret must not get our requests either.
+            // A server without the secret must not receive requests.
             guard secret.accepts(proof, of: .server, version: RPCFrame.protocolVersion, server: server, client: nonce) else {
                 return fail(with: .unauthenticated, reason: "the server does not hold the cluster secret")
             }

@@ -5,7 +5,7 @@ import Logging
 import NIOCore
 import NetKit
 
-/// The client's state, confined to one event loop: servers, routing, deadlines, accounts.
+/// The client's state, confined to one event loop: servers, routing, deadlines and pending commands.
 final class ClientCore {
     private enum Phase {
         case notStarted
@@ -22,12 +22,11 @@ final class ClientCore {
     private let metrics = RedisMetrics()
     private let topology: TopologyKeeper
     private var phase = Phase.notStarted
-    /// A standalone server is the one node under the first endpoint.
+    /// The servers. A standalone server is the only node, under the first endpoint.
     private var nodes: [RedisEndpoint: ClientNode] = [:]
     private var retiring: [ClientNode] = []
-    /// Commands that wait until the topology is known for the first time.
+    /// The commands that wait for the first topology.
     private var held: [Dispatch] = []
-    /// Why it could not be found out the last time.
     private var discoveryFailure: RedisError?
     private var spare: [Command] = []
     private var deadlines = DeadlineTimer()
@@ -42,7 +41,7 @@ final class ClientCore {
         topology = TopologyKeeper(configuration: configuration, eventLoop: eventLoop, logger: logger)
     }
 
-    // MARK: Life
+    // MARK: Lifecycle
 
     func start() {
         guard case .notStarted = phase else { return }
@@ -52,7 +51,7 @@ final class ClientCore {
             onFailure: { [weak self] in self?.topologyUnknown($0) })
     }
 
-    /// Completes `done` when every command has its answer, or the time for that is over.
+    /// Completes `done` when every command has its response, or after the command time-out.
     func shutDown(_ done: EventLoopPromise<Void>) {
         switch phase {
         case .notStarted, .running:
@@ -86,7 +85,7 @@ final class ClientCore {
 
     // MARK: Commands
 
-    /// Takes what tasks have left in the queue. Everything taken in one go leaves in one write for each server.
+    /// Processes the commands in the queue. All of them are sent with one write for each server.
     func drain() {
         var commands = queue.take(spare: spare)
         spare = []
@@ -137,7 +136,7 @@ final class ClientCore {
         return node
     }
 
-    /// The server's answer, which may be that another server, or other words, are needed.
+    /// Handles a server's response, which may require sending the command to another server or in a different form.
     func answered(_ dispatch: Dispatch, with value: RedisValue, by node: ClientNode) {
         guard case .error(let error) = value else {
             finish(dispatch.command, with: .success(value))
@@ -150,7 +149,8 @@ final class ClientCore {
         follow(redirect, for: dispatch, after: error, from: node)
     }
 
-    /// A server that was configured to be no cluster has no business sending us elsewhere.
+    /// Returns true if the redirect may be followed. A server configured as standalone must not redirect to other
+    /// servers.
     private func mayFollow(_ redirect: Redirect) -> Bool {
         switch redirect {
         case .scriptUnknown: true
@@ -190,19 +190,20 @@ final class ClientCore {
         }
     }
 
-    /// Ends a command with the turn: called exactly once for each command taken from the queue.
+    /// Completes a command at the end of the turn. Called exactly once for each command taken from the queue.
     func finish(_ command: Command, with result: Result<RedisValue, RedisError>) {
         finished.append((command, result))
     }
 
-    /// What was gathered while handling one event leaves now.
+    /// Sends the commands and results collected during the current turn.
     func turnEnded() {
         for node in nodes.values { node.flush() }
         for node in retiring { node.flush() }
         settle()
     }
 
-    /// Takes what has ended off the accounts, and then tells those who wait: a caller that has an answer has a place in the queue again.
+    /// Releases completed commands from the queue's limits and then resumes their callers. A resumed caller thus finds
+    /// space in the queue.
     private func settle() {
         let settled = finished
         finished.removeAll(keepingCapacity: settled.isEmpty)
@@ -237,7 +238,8 @@ final class ClientCore {
         deadlines.arm(at: deadline, on: eventLoop) { [weak self] in self?.expire() }
     }
 
-    /// Fails what is late. Its place in a pipeline remains, for the answer to fall into; the accounts follow then.
+    /// Fails expired commands. Their places in the pipelines stay until the responses arrive; their share of the limits
+    /// is released then.
     private func expire() {
         let now = ContinuousClock.now
         deadlines.fired()

@@ -3,13 +3,13 @@
 import Logging
 import NIOCore
 
-/// A command on its way, with what has been learned on the way. A value, so that a command sent again starts from what it was.
+/// A command with its routing state. It is a value, so that a command sent again starts from its previous state.
 struct Dispatch {
     let command: Command
     var redirects: UInt8 = 0
-    /// Precede it with ASKING.
+    /// True to precede the command with ASKING.
     var isAsking = false
-    /// Send the source of the script, not its digest.
+    /// True to send the source of the script instead of its digest.
     var sendsSource = false
 
     func encode(into buffer: inout ByteBuffer) {
@@ -22,10 +22,10 @@ struct Dispatch {
     }
 }
 
-/// One server and the pipeline to it: what was sent and is not answered, in order.
+/// A server and the pipeline to it: the commands without a response, in order.
 final class ClientNode: ConnectionKeeperDelegate {
     private enum Expected {
-        /// The answer to something of our own.
+        /// The response to a command of the client itself.
         case discarded
         case command(Dispatch)
     }
@@ -33,12 +33,11 @@ final class ClientNode: ConnectionKeeperDelegate {
     private let keeper: ConnectionKeeper<ClientNode>
     private weak var core: ClientCore?
     private var expected = CircularBuffer<Expected>(initialCapacity: 64)
-    /// Commands that wait for the first connection.
+    /// The commands that wait for the first connection.
     private var backlog: [Dispatch] = []
     private var outgoing = ByteBuffer()
-    /// No longer part of the cluster: ends with its last answer.
+    /// True if the server no longer belongs to the cluster. The node then ends with its last response.
     private(set) var isRetired = false
-    /// Why there is no connection.
     private var lastFailure: RedisError?
 
     init(endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger, core: ClientCore) {
@@ -53,7 +52,7 @@ final class ClientNode: ConnectionKeeperDelegate {
 
     func connect() { keeper.demand(by: self) }
 
-    /// Takes a command; it leaves with the next `flush()`.
+    /// Accepts a command, which is sent by the next `flush()`.
     func send(_ dispatch: Dispatch) {
         switch keeper.state {
         case .ready:
@@ -68,7 +67,7 @@ final class ClientNode: ConnectionKeeperDelegate {
         }
     }
 
-    /// Sends everything taken since the last time, in one write.
+    /// Sends all commands accepted since the last call, in one write.
     func flush() {
         guard outgoing.readableBytes > 0, let connection = keeper.connection else { return }
         let buffer = outgoing
@@ -82,14 +81,14 @@ final class ClientNode: ConnectionKeeperDelegate {
         closeIfDone()
     }
 
-    /// Ends the connection; whatever is unanswered fails.
+    /// Closes the connection. Commands without a response fail.
     func close(_ error: RedisError) {
         keeper.close()
         failExpected(error)
         failBacklog(.closed)
     }
 
-    /// Calls `body` with each command that is not answered.
+    /// Calls `body` with each command that has no response.
     func forEachCommand(_ body: (Command) -> Void) {
         for entry in expected { if case .command(let dispatch) = entry { body(dispatch.command) } }
         for dispatch in backlog { body(dispatch.command) }

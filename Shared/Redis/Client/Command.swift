@@ -3,12 +3,14 @@
 import NetKit
 import Synchronization
 
-/// A command and the caller that waits for its answer. It is finished once, by what comes first: answer, loss, deadline or cancellation.
+/// A command and the caller that waits for its response. It is completed once, by the first of these events: response,
+/// connection loss, deadline or cancellation.
 ///
-/// A command that was finished before its answer came keeps its place in the connection's queue, so that the answer is recognised and dropped.
+/// A command that is completed before its response arrives keeps its place in the pipeline, so that the response is
+/// recognised and discarded.
 final class Command: Sendable {
     private enum Waiter {
-        /// No caller yet.
+        /// No caller waits yet.
         case none
         case continuation(UnsafeContinuation<Result<RedisValue, RedisError>, Never>)
         case batch(CommandBatch, index: Int)
@@ -16,14 +18,14 @@ final class Command: Sendable {
     }
 
     let arguments: [RedisArgument]
-    /// Set if the arguments are those of EVALSHA, and may have to be sent as EVAL.
+    /// The script if the arguments are those of EVALSHA, in case it must be sent with EVAL.
     let script: RedisScript?
-    /// Any of the keys, to find the right server; nil if every server will do.
+    /// One of the keys, which determines the server; nil if any server can run the command.
     let key: String?
     let deadline: ContinuousClock.Instant
-    /// The size that counts towards the limit of the queue.
+    /// The cost with regard to the queue's limits.
     let cost: Mailbox<Command>.Cost
-    /// Whether a failure is to be counted as a dropped publish, because no caller learns of it.
+    /// True if no caller receives the result, so that a failure is counted as a dropped publish.
     let isFireAndForget: Bool
     private let waiter: Mutex<Waiter>
 
@@ -46,7 +48,7 @@ final class Command: Sendable {
         }
     }
 
-    /// Ends the caller's wait; returns false if it was over already.
+    /// Completes the command. Returns false if it was already completed.
     @discardableResult
     func finish(_ result: Result<RedisValue, RedisError>) -> Bool {
         let previous = waiter.withLock { waiter in
@@ -64,10 +66,10 @@ final class Command: Sendable {
         return true
     }
 
-    /// Waits for the result. `submit` is called once the caller waits, unless the command is finished by then.
+    /// Waits for the result. `submit` is called when the caller waits, unless the command is already completed.
     ///
-    /// The continuation is unsafe because the checked one costs as much as the rest of the wait; that it is resumed once follows from its being taken
-    /// out of `waiter` under the lock.
+    /// The continuation is unsafe because a checked one costs as much as the rest of the wait. It is resumed exactly
+    /// once because it is removed from `waiter` under the lock.
     nonisolated(nonsending) func result(submit: () -> Void) async -> Result<RedisValue, RedisError> {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in

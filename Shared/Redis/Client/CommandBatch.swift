@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Gathers the results of commands that were issued together.
+/// A collector for the results of commands that were issued together.
 final class CommandBatch: Sendable {
     private struct State {
         var results: [Result<RedisValue, RedisError>?]
@@ -16,7 +16,7 @@ final class CommandBatch: Sendable {
         state = Mutex(State(results: Array(repeating: nil, count: count), missing: count))
     }
 
-    /// Called once for each index.
+    /// Records the result of one command. Called once for each index.
     func finished(_ index: Int, with result: Result<RedisValue, RedisError>) {
         let continuation = state.withLock { state -> UnsafeContinuation<Void, Never>? in
             state.results[index] = result
@@ -28,7 +28,8 @@ final class CommandBatch: Sendable {
         continuation?.resume()
     }
 
-    /// Submits, then waits until each has its result. Resumed once: the continuation is taken out under the lock.
+    /// Submits the commands and waits for all results. The continuation is resumed once, because it is removed under
+    /// the lock.
     nonisolated(nonsending) func results(
         of commands: [Command], submit: () -> Void
     ) async -> [Result<RedisValue, RedisError>] {

@@ -7,14 +7,16 @@ import NetKit
 public import ServiceLifecycle
 import Synchronization
 
-/// Sends commands to a Redis server, or to the servers of a Redis Cluster, over one pipelined connection to each.
+/// A client that sends commands to a Redis server, or to the servers of a Redis Cluster, over one pipelined connection
+/// to each.
 ///
-/// Commands may be issued before ``run()`` is: they wait for the first connection. Once a connection has failed, commands fail at once with
-/// ``RedisError/Code/connectionUnavailable`` until it is back, so that nothing piles up. A command that had been sent when its connection was
-/// lost fails with ``RedisError/Code/fateUnknown``; none is ever sent twice, unless the server said that it did not execute it.
+/// Commands issued before ``run()`` wait for the first connection. After a connection has failed, commands fail
+/// immediately with ``RedisError/Code/connectionUnavailable`` until it is restored, so that no backlog accumulates. A
+/// command that was sent before its connection was lost fails with ``RedisError/Code/fateUnknown``. A command is sent
+/// again only if the server reported that it did not execute it.
 ///
-/// Commands issued in one go reach a server in the order they were issued, unless the cluster redirects one. Commands that block, or that
-/// change the connection (SUBSCRIBE, MULTI, SELECT, …), must not be used: the connection is shared.
+/// Commands issued together reach a server in their order, unless the cluster redirects one. Because the connection is
+/// shared, commands that block or change the connection (SUBSCRIBE, MULTI, SELECT, …) must not be used.
 public final class RedisClient: Service, Sendable {
     private let eventLoop: any EventLoop
     private let queue: Mailbox<Command>
@@ -25,12 +27,12 @@ public final class RedisClient: Service, Sendable {
     private let hasStarted = Atomic(false)
     private let hasEndpoints: Bool
 
-    /// Creates a client; it connects when ``run()`` is called.
+    /// Creates a client, which connects in ``run()``.
     ///
     /// - Parameters:
-    ///   - configuration: Where the servers are.
-    ///   - eventLoopGroup: NIOPosix's; the client uses one of its loops.
-    ///   - logger: Told of connections made and lost.
+    ///   - configuration: the servers and limits.
+    ///   - eventLoopGroup: a group of NIOPosix. The client uses one of its loops.
+    ///   - logger: receives messages about established and lost connections.
     public init(configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
         let eventLoop = eventLoopGroup.next()
         let availability = RedisMetrics.availability(for: "commands", logger: logger)
@@ -45,8 +47,8 @@ public final class RedisClient: Service, Sendable {
             eventLoop: eventLoop)
     }
 
-    /// Connects and stays connected until the task is cancelled or the service group shuts down. Then new commands are refused, those in
-    /// flight get the command time-out to finish, and the method returns.
+    /// Connects and stays connected until the task is cancelled or the service group shuts down. Then new commands are
+    /// refused, and those in flight may finish within the command time-out.
     public func run() async throws {
         guard !hasStarted.exchange(true, ordering: .relaxed) else {
             throw RedisError(.alreadyRunning, "run() was called twice")
@@ -62,29 +64,30 @@ public final class RedisClient: Service, Sendable {
         .get()
     }
 
-    /// Whether commands can be expected to succeed: the server is connected; in a cluster, none of the servers in use is unreachable.
+    /// True if commands are expected to succeed: the server is connected or, in a cluster, no server in use is
+    /// unreachable.
     public var isAvailable: Bool { availability.isAvailable }
 
-    /// Sends one command.
+    /// Sends a command.
     ///
     /// - Parameters:
-    ///   - arguments: The command's name and its arguments.
-    ///   - key: The key it touches, by which the server of a cluster is found; nil for commands any server can answer.
-    ///   - deadline: When to give up. The command may have been executed then, or may yet be; the same holds after cancellation.
-    /// - Returns: The answer; error replies are thrown.
+    ///   - arguments: the command's name and its arguments.
+    ///   - key: the accessed key, which determines the server of a cluster; nil for commands that any server can run.
+    ///   - deadline: the end of the wait. The command may have been executed by then, or may still be executed. The
+    ///     same applies to cancellation.
+    /// - Returns: the response. Error replies are thrown.
     public func command(
         _ arguments: [RedisArgument], key: String?, deadline: ContinuousClock.Instant
     ) async throws(RedisError) -> RedisValue {
         try await perform(Command(arguments, key: key, deadline: deadline))
     }
 
-    /// Runs a script: by its digest, and in full if the server does not know it.
+    /// Runs a script by its digest, or by its source if the server does not know it.
     ///
     /// - Parameters:
-    ///   - script: The script.
-    ///   - keys: The keys it touches. In a cluster all must have the same hash slot.
-    ///   - arguments: Its other arguments.
-    ///   - deadline: As in ``command(_:key:deadline:)``.
+    ///   - keys: the accessed keys. In a cluster they must have the same hash slot.
+    ///   - arguments: the other arguments.
+    ///   - deadline: see ``command(_:key:deadline:)``.
     public func evaluate(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument], deadline: ContinuousClock.Instant
     ) async throws(RedisError) -> RedisValue {
@@ -92,9 +95,9 @@ public final class RedisClient: Service, Sendable {
         return try await perform(Command(arguments, script: script, key: keys.first, deadline: deadline))
     }
 
-    /// Runs several scripts in one pipeline: they leave together, and each has a result of its own, in the order of the calls.
+    /// Runs several scripts in one pipeline. Each has its own result, in the order of the calls.
     ///
-    /// The server runs other commands between them; it does not undo the first when the second fails.
+    /// The server may run other commands between them. A failed script does not roll back the previous ones.
     public func evaluateAll(
         _ calls: [(script: RedisScript, keys: [String], arguments: [RedisArgument])], deadline: ContinuousClock.Instant
     ) async -> [Result<RedisValue, RedisError>] {
@@ -111,16 +114,17 @@ public final class RedisClient: Service, Sendable {
         return await batch.results(of: commands) { submit(commands) }
     }
 
-    /// Publishes to the subscribers of a channel, by SPUBLISH.
+    /// Publishes a message to the subscribers of a channel with SPUBLISH.
     ///
-    /// - Returns: The number of subscribers that server sent it to.
+    /// - Returns: the number of subscribers on the channel's server.
     public func publish(_ message: ByteBuffer, to channel: String, deadline: ContinuousClock.Instant) async throws(RedisError) -> Int64 {
         let reply = try await perform(Command(Self.publication(of: message, on: channel), key: channel, deadline: deadline))
         guard let receivers = reply.int else { throw RedisError(.protocolViolation, "unexpected answer to SPUBLISH") }
         return receivers
     }
 
-    /// Publishes without telling whether it worked. Bounded like everything else; what does not fit, or fails, is counted as dropped.
+    /// Publishes a message without reporting the outcome. The usual limits apply. A message that exceeds them or fails
+    /// is counted as dropped.
     public func publishWithoutWaiting(_ message: ByteBuffer, to channel: String) {
         let command = Command(Self.publication(of: message, on: channel), key: channel, deadline: .now + commandTimeout, isFireAndForget: true)
         submit(CollectionOfOne(command))

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of the 16384 slots of a cluster a key belongs to.
+/// The assignment of keys to the 16384 slots of a cluster.
 enum HashSlot {
     static let count = 16_384
 
-    /// CRC16 of the key, or of its hash tag: what stands between the first `{` and the next `}`, if that is not empty.
+    /// Returns the slot of a key: the CRC16 of its hash tag, which is the text between the first `{` and the next `}`.
+    /// Without a tag, or with an empty one, it is the CRC16 of the whole key.
     static func of(_ key: String) -> UInt16 {
         var key = key
         return key.withUTF8 { of($0) }
@@ -18,7 +19,7 @@ enum HashSlot {
         return tag.reduce(0) { crc, byte in crc << 8 ^ table[Int(crc >> 8 ^ UInt16(byte))] } % UInt16(count)
     }
 
-    /// CRC16-CCITT (XMODEM): polynomial 0x1021, initial value 0.
+    /// The table of CRC16-CCITT (XMODEM): polynomial 0x1021, initial value 0.
     private static let table: [UInt16] = (0..<256)
         .map { byte in
             (0..<8).reduce(UInt16(byte) << 8) { crc, _ in crc & 0x8000 == 0 ? crc << 1 : crc << 1 ^ 0x1021 }

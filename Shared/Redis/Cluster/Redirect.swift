@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error reply by which a server says what to do instead; anything else is the caller's business.
+/// An error reply that requests another action. The caller handles all other errors.
 enum Redirect: Equatable {
-    /// The slot lives elsewhere, from now on.
+    /// The slot has permanently moved to another server.
     case moved(slot: UInt16, RedisEndpoint)
-    /// This key is elsewhere already, while its slot is on the move: ask there, once, with ASKING.
+    /// The key has already moved, while the migration of its slot continues. Send the command once to that server,
+    /// preceded by ASKING.
     case ask(RedisEndpoint)
-    /// The keys of one command are on both sides of a moving slot: try again in a moment.
+    /// The keys of the command are on both servers of a migrating slot. Retry shortly afterwards.
     case tryAgain
-    /// The script is not known to this server: send its source.
+    /// The server does not know the script. Send its source.
     case scriptUnknown
 
-    /// `asked` replaces the host where the server left it empty, which means "the one you are talking to".
+    /// Parses an error reply. An empty host in it means the server that sent the reply, so it is replaced by that of
+    /// `asked`.
     init?(_ error: RedisServerError, asked: RedisEndpoint) {
         switch error.kind {
         case "NOSCRIPT": self = .scriptUnknown

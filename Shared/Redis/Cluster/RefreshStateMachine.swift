@@ -2,7 +2,8 @@
 
 import NetKit
 
-/// When to ask for the topology: once for however many reasons, and not again at once.
+/// The state machine of topology requests. It combines concurrent reasons into one request, and pauses between
+/// requests.
 struct RefreshStateMachine {
     enum State: Equatable {
         case idle
@@ -18,7 +19,8 @@ struct RefreshStateMachine {
         case pause(Duration)
     }
 
-    /// A migration of slots answers many commands with MOVED; the map is fetched once for all of them.
+    /// The pause after a successful request: 100 ms. A slot migration causes many MOVED replies; the map is fetched
+    /// once for all of them.
     static let pauseAfterSuccess = Duration.milliseconds(100)
 
     private(set) var state = State.idle

@@ -7,7 +7,8 @@ struct SlotMap: Sendable, Equatable {
 
     init() {}
 
-    /// Reads the reply of CLUSTER SLOTS; nil if it is not one. A node that does not know its own address is reached by `asked`.
+    /// Parses the reply of CLUSTER SLOTS. Returns nil for any other reply. The host of `asked` replaces an unknown
+    /// address.
     init?(_ reply: RedisValue, asked: RedisEndpoint) {
         guard let ranges = reply.array else { return nil }
         for range in ranges {
@@ -22,13 +23,13 @@ struct SlotMap: Sendable, Equatable {
         }
     }
 
-    /// The master that serves a slot, if one does.
+    /// Returns the master of a slot, or nil if no server serves it.
     func master(of slot: UInt16) -> RedisEndpoint? {
         let index = owners[Int(slot)]
         return index == Self.unassigned ? nil : masters[Int(index)]
     }
 
-    /// Notes what a MOVED answer said.
+    /// Assigns a slot according to a MOVED reply.
     mutating func assign(_ slot: UInt16, to endpoint: RedisEndpoint) {
         guard slot < HashSlot.count else { return }
         owners[Int(slot)] = index(of: endpoint)

@@ -2,14 +2,13 @@
 
 import NIOCore
 
-/// What the configured servers are.
 enum Topology: Sendable, Equatable {
     case standalone
     case cluster(SlotMap)
 }
 
-/// Asks servers, one after the other, for CLUSTER SLOTS, until one knows. Each is asked over a connection of its own, since a subscribed
-/// connection cannot ask, and the busy ones may be those that are broken.
+/// A query of CLUSTER SLOTS that asks the servers in turn until one answers. Each query has its own connection, because
+/// a subscribed connection cannot send it, and an existing connection may be the faulty one.
 final class TopologyDiscovery {
     private let configuration: RedisConfiguration
     private let eventLoop: any EventLoop
@@ -26,7 +25,8 @@ final class TopologyDiscovery {
         self.completion = completion
     }
 
-    /// Calls `completion` once, on the event loop, on which it must be called.
+    /// Runs a query and calls `completion` once. Must be called on the event loop, on which `completion` is called,
+    /// too.
     static func run(
         asking candidates: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop,
         completion: @escaping (Result<Topology, RedisError>) -> Void
@@ -54,7 +54,7 @@ final class TopologyDiscovery {
     }
 }
 
-/// The role of a connection that asks one question and ends.
+/// A connection role that sends one query and then closes the connection.
 private final class TopologyQuery: ConnectionRole {
     private let asked: RedisEndpoint
     private let isCluster: Bool?
@@ -91,7 +91,7 @@ private final class TopologyQuery: ConnectionRole {
 
     private func interpret(_ reply: RedisValue) -> Result<Topology, RedisError> {
         if case .error(let error) = reply {
-            // "This instance has cluster support disabled", or a right to ask that our user does not have.
+            // The error means "This instance has cluster support disabled", or that the user lacks the permission.
             return isCluster == true ? .failure(RedisError(.connectionUnavailable, "not a cluster", serverError: error)) : .success(.standalone)
         }
         guard let map = SlotMap(reply, asked: asked) else {

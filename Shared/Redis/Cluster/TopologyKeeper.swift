@@ -4,7 +4,8 @@ import Logging
 import NIOCore
 import NetKit
 
-/// Knows the topology: finds out at the start, and again when something hints that it has changed.
+/// A keeper of the current topology. It determines the topology at the start, and again when there are signs of a
+/// change.
 final class TopologyKeeper {
     private let configuration: RedisConfiguration
     private let eventLoop: any EventLoop
@@ -14,7 +15,7 @@ final class TopologyKeeper {
     private var onChange: ((Topology) -> Void)?
     private var onFailure: ((RedisError) -> Void)?
     private(set) var topology: Topology?
-    /// What `onChange` was last called with.
+    /// The last topology passed to `onChange`.
     private var announced: Topology?
 
     init(configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger) {
@@ -25,7 +26,8 @@ final class TopologyKeeper {
             backoff: configuration.reconnectBackoff)
     }
 
-    /// `onChange` is called with the first topology and with each different one, `onFailure` when no server could be asked.
+    /// Starts. `onChange` is called with the first topology and with each different one; `onFailure` is called if no
+    /// server answers.
     func start(onChange: @escaping (Topology) -> Void, onFailure: @escaping (RedisError) -> Void) {
         self.onChange = onChange
         self.onFailure = onFailure
@@ -36,17 +38,19 @@ final class TopologyKeeper {
         }
     }
 
-    /// Something is not as the map has it. Without effect on a standalone server, which stays one.
+    /// Requests the topology because the map seems outdated. No effect on a standalone server, whose topology never
+    /// changes.
     func refresh() {
         guard case .cluster = topology else { return }
         perform(machine.needed())
     }
 
-    /// Notes one moved slot at once, without announcing it, and looks for others: a resharding moves many, and each announcement is work.
+    /// Records a moved slot immediately, without an announcement, and requests the whole map. A resharding moves many
+    /// slots, and each announcement is expensive.
     func moved(_ slot: UInt16, to endpoint: RedisEndpoint) {
         guard case .cluster(var map) = topology else { return }
         if map.master(of: slot) != endpoint {
-            topology = nil  // so that the map is not copied
+            topology = nil  // Releases the reference, so that the map is not copied.
             map.assign(slot, to: endpoint)
             topology = .cluster(map)
         }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RedisConfiguration {
-    /// Parses `redis://[user:password@]host[:port][,host[:port]…]`, with defaults for everything else, or the same with `rediss://`, for TLS.
+    /// Parses `redis://[user:password@]host[:port][,host[:port]…]`, or the same with `rediss://` for TLS. Other
+    /// settings have their defaults.
     ///
-    /// With TLS there may be parameters, named as redis-py names them, values percent-encoded:
-    /// `?ssl_ca_certs=` a PEM file of those who may sign the server's certificate, if not those whom the system trusts; `ssl_certfile=` and
-    /// `ssl_keyfile=` PEM files of a certificate of ours; `ssl_check_hostname=false` for certificates that do not name the address, as in a cluster
-    /// whose nodes name themselves by addresses.
+    /// With TLS, the URL may have these parameters, named as in redis-py, with percent-encoded values:
+    /// - `?ssl_ca_certs=`: a PEM file with the authorities for the server's certificate; default: those of the system.
+    /// - `ssl_certfile=` and `ssl_keyfile=`: PEM files of a client certificate.
+    /// - `ssl_check_hostname=false`: accepts certificates for other names, as in a cluster whose nodes announce IP
+    ///   addresses.
     ///
-    /// User and password are percent-decoded; `redis://:password@host` and `redis://password@host` name no user. Only database 0 exists in a
-    /// cluster, so a path other than `/` or `/0` is refused.
+    /// User and password are percent-decoded. `redis://:password@host` and `redis://password@host` contain no user. A
+    /// path other than `/` or `/0` is refused, because a cluster only has database 0.
     ///
-    /// - Throws: ``RedisError`` with code ``RedisError/Code/invalidConfiguration``; its text does not repeat the URL, which holds a password.
+    /// - Throws: ``RedisError`` with code ``RedisError/Code/invalidConfiguration``. Its text does not contain the URL,
+    ///   which holds a password.
     public init(url: String) throws {
         guard let scheme = url.firstIndex(of: ":"), url[scheme...].hasPrefix("://") else {
             throw RedisError(.invalidConfiguration, "not a URL: expected redis://host:port")
@@ -21,7 +24,8 @@ extension RedisConfiguration {
         }
         let isEncrypted = url[..<scheme].utf8.count == "rediss".utf8.count
         var rest = url[url.index(scheme, offsetBy: 3)...]
-        // Before the credentials: an @ may be part of a parameter, as a question mark may be part of a password.
+        // Parse parameters before credentials, because an @ may be part of a parameter, and a question mark part of a
+        // password.
         var parameters: [(name: String, value: String)] = []
         if let mark = Self.parametersMark(rest) {
             guard isEncrypted else { throw RedisError(.invalidConfiguration, "parameters in the URL need rediss://") }
@@ -50,7 +54,8 @@ extension RedisConfiguration {
         if isEncrypted { tls = try RedisTLS(parameters: parameters) }
     }
 
-    /// The question mark behind which parameters are: the first one that a parameter follows, or else the first one behind the credentials.
+    /// Returns the index of the question mark before the parameters: the first one that precedes a parameter name,
+    /// otherwise the first one after the credentials.
     private static func parametersMark(_ text: Substring) -> Substring.Index? {
         let marks = text.indices.filter { text[$0] == "?" }
         if let mark = marks.first(where: { text[$0...].dropFirst().hasPrefix("ssl_") }) { return mark }

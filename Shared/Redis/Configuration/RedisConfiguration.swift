@@ -2,57 +2,59 @@
 
 import NetKit
 
-/// How to reach Redis and how patient to be with it. The same value serves ``RedisClient`` and ``RedisSubscriber``.
+/// The configuration of connections to Redis, for ``RedisClient`` and ``RedisSubscriber``.
 public struct RedisConfiguration: Sendable {
-    /// Addresses of one server (tried in turn), or some of the nodes of a cluster (the others are discovered).
+    /// The addresses of one server, tried in turn, or of some nodes of a cluster, through which the others are
+    /// discovered.
     public var endpoints: [RedisEndpoint]
 
-    /// The ACL user name; nil for the default user. Only used together with a password.
+    /// The ACL user name; nil: the default user. Used only with a password.
     public var username: String?
 
-    /// The password sent with AUTH; nil to send none. Secret: it never appears in errors or logs.
+    /// The password for AUTH; nil: none. It is secret and never appears in errors or logs.
     public var password: String?
 
-    /// How connections are encrypted; nil sends everything, the password too, as it is.
+    /// The TLS configuration; nil: no encryption, not even of the password.
     public var tls: RedisTLS?
 
-    /// Whether the servers form a Redis Cluster; nil asks the first server that answers.
+    /// True if the servers form a Redis Cluster; nil: determined by the first server that answers.
     public var isCluster: Bool?
 
-    /// The time in which a connection must be established and authenticated.
+    /// The time-out for connecting and authenticating: default 2 s.
     public var connectTimeout: Duration
 
-    /// The time allowed for commands that carry no deadline of their own (``RedisClient/publishWithoutWaiting(_:to:)``, topology queries),
-    /// and for calls in flight to finish on shutdown.
+    /// The time-out of commands without their own deadline (``RedisClient/publishWithoutWaiting(_:to:)``, topology
+    /// queries), and of calls in flight during a shutdown: default 2 s.
     public var commandTimeout: Duration
 
-    /// The pause before the first attempt to reconnect; doubled for each further one. Half of each pause is random.
+    /// The delay before the first reconnection attempt: default 50 ms. It doubles with each further one. Half of each
+    /// delay is random.
     public var reconnectBackoffMinimum: Duration
 
-    /// The longest pause between two attempts to reconnect.
+    /// The maximum delay between reconnection attempts: default 2 s.
     public var reconnectBackoffMaximum: Duration
 
-    /// The time in which a server that went silent is noticed and its connection dropped. An idle connection is asked to PING within half of it,
-    /// so no single command may take longer than that half.
+    /// The time within which the connection to an unresponsive server is closed: default 5 s. An idle connection sends
+    /// a PING within half of this time, so no command may take longer than that half.
     public var livenessTimeout: Duration
 
-    /// Commands waiting or in flight, at most; further ones fail with ``RedisError/Code/queueFull``. Without this bound a slow server would
-    /// let the process grow until it is killed.
+    /// The maximum number of queued and in-flight commands: default 16,384. Further ones fail with
+    /// ``RedisError/Code/queueFull``. Without a limit, a slow server could make the process run out of memory.
     public var queueLimit: Int
 
-    /// The bytes of the arguments of these commands, at most.
+    /// The maximum size of the arguments of these commands, in bytes: default 64 MiB.
     public var queueLimitBytes: Int
 
-    /// The size of a reply, in bytes as received, above which the connection is closed as broken.
+    /// The maximum size of a reply in bytes as received: default 64 MiB. A larger one closes the connection.
     public var maximumReplyBytes: Int
 
-    /// Channels in one SSUBSCRIBE command, at most.
+    /// The maximum number of channels in one SSUBSCRIBE command: default 256.
     public var subscriptionBatch: Int
 
-    /// The name set with CLIENT SETNAME, to be found in CLIENT LIST; nil to set none. Must not contain spaces.
+    /// The name for CLIENT SETNAME, shown in CLIENT LIST; nil: none. Must not contain spaces.
     public var clientName: String?
 
-    /// Creates a configuration; all durations and limits have defaults fit for a server in the same network.
+    /// Creates a configuration. The default durations and limits suit a server in the same network.
     public init(
         endpoints: [RedisEndpoint], username: String? = nil, password: String? = nil, tls: RedisTLS? = nil,
         isCluster: Bool? = nil,
@@ -78,19 +80,19 @@ public struct RedisConfiguration: Sendable {
         self.clientName = clientName
     }
 
-    /// The pauses between attempts; never so short that they are none.
+    /// The delays between attempts, at least 1 ms.
     var reconnectBackoff: Backoff {
         Backoff(initial: max(reconnectBackoffMinimum, .milliseconds(1)), maximum: max(reconnectBackoffMaximum, .milliseconds(1)))
     }
 }
 
 extension RedisConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The endpoints; never the credentials.
+    /// The endpoints, without the credentials.
     public var description: String { (tls == nil ? "redis://" : "rediss://") + endpoints.map(\.description).joined(separator: ",") }
 
-    /// The same as ``description``.
+    /// The ``description``.
     public var debugDescription: String { description }
 
-    /// A mirror without the credentials, so that dumping a configuration cannot leak them.
+    /// A mirror without the credentials, so that dumping a configuration cannot reveal them.
     public var customMirror: Mirror { Mirror(self, children: ["endpoints": endpoints]) }
 }

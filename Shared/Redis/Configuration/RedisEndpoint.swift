@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The address of one Redis server.
+/// The address of a Redis server.
 public struct RedisEndpoint: Hashable, Sendable, CustomStringConvertible {
-    /// A DNS name or an IP address, without brackets.
+    /// The DNS name or IP address, without brackets.
     public var host: String
-    /// A TCP port.
+    /// The TCP port.
     public var port: Int
 
     /// Creates an endpoint.
@@ -13,10 +13,10 @@ public struct RedisEndpoint: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// `host:port`, the host in brackets when it is an IPv6 address.
+    /// The endpoint as `host:port`, with an IPv6 address in brackets.
     public var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// Parses `host`, `host:port`, `[ipv6]` or `[ipv6]:port`; nil if it is none of these.
+    /// Parses `host`, `host:port`, `[ipv6]` or `[ipv6]:port`. Returns nil for anything else.
     init?(parsing text: some StringProtocol) {
         if text.hasPrefix("[") {
             guard let end = text.firstIndex(of: "]") else { return nil }

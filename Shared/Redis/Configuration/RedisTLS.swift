@@ -9,20 +9,25 @@ import Glibc
 import Musl
 #endif
 
-/// How connections to Redis are encrypted (TLS 1.2 or newer), who may sign the servers' certificates, and who we say we are.
+/// The TLS configuration of connections to Redis (TLS 1.2 or newer): the trusted authorities, and the client's
+/// certificate.
 ///
-/// A certificate has to be for the name that the server is reached by, or for the address that this name leads to: so NIOSSL checks. Where the name
-/// servers are not trusted, `authorities` should be one's own, which sign certificates for no address.
+/// NIOSSL requires a certificate for the server's name, or for the address to which the name resolves. If the name
+/// servers are not trusted, use your own `authorities`, which sign no certificates for addresses.
 ///
-/// The files are read once: a process has to be started again to see newer ones.
+/// The files are read once. A newer version takes effect after a restart of the process.
 public struct RedisTLS: Sendable {
     private let context: NIOSSLContext
 
+    /// Creates a TLS configuration.
     /// - Parameters:
-    ///   - authorities: a PEM file with the certificates of those who may sign; nil trusts whom the system trusts.
-    ///   - identity: PEM files of a certificate chain and its private key, for servers that want one (`tls-auth-clients`); nil shows none.
-    ///   - checksHostname: whether a server's certificate has to be for the name, or the address, that it is reached by. It has to be signed in any case.
-    /// - Throws: ``RedisError`` with code ``RedisError/Code/invalidConfiguration``, which names the parameter of the URL whose file is unusable.
+    ///   - authorities: a PEM file with the trusted authorities; nil: those of the system.
+    ///   - identity: PEM files with the client's certificate chain and private key, for servers that require one
+    ///     (`tls-auth-clients`); nil: none.
+    ///   - checksHostname: true if the server's certificate must match its name or address. It must be signed in any
+    ///     case.
+    /// - Throws: ``RedisError`` with code ``RedisError/Code/invalidConfiguration``, which names the URL parameter of
+    ///   the unusable file.
     public init(authorities: String? = nil, identity: (chain: String, key: String)? = nil, checksHostname: Bool = true) throws(RedisError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -42,15 +47,14 @@ public struct RedisTLS: Sendable {
         }
     }
 
-    /// What encrypts one connection.
     func handler(for endpoint: RedisEndpoint) throws -> NIOSSLClientHandler {
-        // An address cannot be announced; it is looked for in the certificate as it is.
+        // An IP address cannot be sent in SNI. It is verified against the certificate as such.
         let isAddress = (try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port)) != nil
         return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : endpoint.host)
     }
 
     private static func read<Value>(_ parameter: Parameter, from path: String, body: (String) throws -> Value) throws(RedisError) -> Value {
-        // NIOSSL does not say why a file cannot be opened.
+        // NIOSSL does not report why a file cannot be opened.
         guard access(path, R_OK) == 0 else {
             throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path): \(String(cString: strerror(errno)))")
         }
@@ -63,7 +67,7 @@ public struct RedisTLS: Sendable {
 }
 
 extension RedisTLS {
-    /// What may follow `?` in a `rediss://` URL; the names are those of redis-py.
+    /// The parameters of a `rediss://` URL, named as in redis-py.
     private enum Parameter: String, CaseIterable {
         case authorities = "ssl_ca_certs"
         case chain = "ssl_certfile"
@@ -71,7 +75,7 @@ extension RedisTLS {
         case checksHostname = "ssl_check_hostname"
     }
 
-    /// Takes what follows `?` in a URL, names and values percent-decoded.
+    /// Creates a TLS configuration from the decoded parameters of a URL.
     init(parameters: [(name: String, value: String)]) throws(RedisError) {
         var given: [Parameter: String] = [:]
         for (name, value) in parameters {

@@ -4,14 +4,14 @@ import Logging
 import NIOCore
 import NetKit
 
-/// What the owner of a connection that reconnects is told. Everything is called on the event loop.
+/// The delegate of a reconnecting connection. All methods are called on the event loop.
 protocol ConnectionKeeperDelegate: ConnectionRole {
     func connectionReady()
     func connectionLost(_ error: RedisError)
     func attemptFailed(_ error: RedisError)
 }
 
-/// Keeps a connection to one server, given by one or more addresses, from the first demand until it is closed.
+/// A keeper of a connection to one server with one or more addresses, from the first demand until it is closed.
 final class ConnectionKeeper<Owner: ConnectionKeeperDelegate> {
     private let endpoints: [RedisEndpoint]
     private let configuration: RedisConfiguration
@@ -20,11 +20,11 @@ final class ConnectionKeeper<Owner: ConnectionKeeperDelegate> {
     private var machine: ReconnectStateMachine
     private var attempts = 0
     private var pause: Scheduled<Void>?
-    /// Strong on purpose: the owner lives as long as it keeps a connection. Cleared by `close()`.
+    /// The owner, deliberately a strong reference: it lives as long as its connection. `close()` releases it.
     private var owner: Owner?
     private(set) var connection: RedisConnection<Owner>?
 
-    /// The endpoint spoken to, or last tried.
+    /// The endpoint of the current connection or of the last attempt.
     private(set) var endpoint: RedisEndpoint
 
     init(endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger) {
@@ -41,14 +41,14 @@ final class ConnectionKeeper<Owner: ConnectionKeeperDelegate> {
     var isAway: Bool { machine.isAway }
     var isReady: Bool { connection != nil }
 
-    /// Connects, if no owner asked for it before.
+    /// Connects, unless a connection was already demanded.
     func demand(by owner: Owner) {
         guard machine.state != .closed else { return }
         self.owner = owner
         perform(machine.demanded())
     }
 
-    /// Ends the connection without telling the owner, and makes no other.
+    /// Closes the connection without notifying the owner, and does not reconnect.
     func close() {
         machine.close()
         pause?.cancel()
@@ -95,8 +95,8 @@ final class ConnectionKeeper<Owner: ConnectionKeeperDelegate> {
         let jitter = Double.random(in: 0..<1)
         let action = wasReady ? machine.lost(now: .now(), jitter: jitter) : machine.attemptFailed(jitter: jitter)
         guard machine.state != .closed else { return }
-        // That Redis is away is logged once, by the part that knows whether anything else still works; each attempt would be a line every two
-        // seconds.
+        // Unavailability is logged once, by the component that knows the overall state. Logging each attempt would add
+        // a line every two seconds.
         logger.debug(
             wasReady ? "connection to Redis lost" : "cannot connect to Redis",
             metadata: ["redis.endpoint": "\(endpoint)", "error.message": "\(error)"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is said on each new connection before anything else: who we are. AUTH must succeed; a name that is refused does no harm.
+/// The commands at the beginning of each connection. AUTH must succeed; a refused client name is harmless.
 struct Handshake {
     enum Step: Equatable {
         case authenticate
@@ -17,7 +17,8 @@ struct Handshake {
     private var awaited: [Step] = []
     let commands: [[RedisArgument]]
 
-    /// The PING proves that the server serves: one that is still loading its data answers it with an error.
+    /// Creates a handshake. Its PING checks that the server is ready: a server that is still loading its data answers
+    /// with an error.
     init(_ configuration: RedisConfiguration) {
         var commands: [[RedisArgument]] = []
         if let password = configuration.password {

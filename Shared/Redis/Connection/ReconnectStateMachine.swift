@@ -3,14 +3,14 @@
 import NIOCore
 import NetKit
 
-/// When to connect, when to wait, and what to tell those who want to send.
+/// The state machine of a connection: connecting, pausing, and the handling of commands without a connection.
 struct ReconnectStateMachine {
     enum State: Equatable {
-        /// No connection has been asked for yet.
+        /// No connection has been demanded yet.
         case idle
-        /// The first attempt since a connection was asked for: commands wait for its outcome.
+        /// The first attempt since a connection was demanded. Commands wait for its outcome.
         case connectingFirst
-        /// A further attempt: commands fail fast.
+        /// A further attempt. Commands fail immediately.
         case reconnecting
         case ready(since: NIODeadline)
         /// The pause between two attempts.
@@ -23,7 +23,7 @@ struct ReconnectStateMachine {
         case connect
         /// Call `pauseEnded()` after this time.
         case pause(Duration)
-        /// Close the connection that has just been made: it is not needed any more.
+        /// Close the new connection, because it is no longer needed.
         case discardConnection
     }
 
@@ -32,7 +32,7 @@ struct ReconnectStateMachine {
 
     init(backoff: Backoff) { self.backoff = backoff }
 
-    /// Whether commands must not wait for a connection.
+    /// True if commands must not wait for a connection.
     var isAway: Bool {
         switch state {
         case .reconnecting, .waiting: true
@@ -67,7 +67,8 @@ struct ReconnectStateMachine {
         }
     }
 
-    /// The connection was lost. Only one that lasted starts the pauses afresh: a server that accepts and hangs up is not hammered.
+    /// Records the loss of the connection. Only a connection that lasted resets the back-off. Otherwise a server that
+    /// closes each new connection would be flooded.
     mutating func lost(now: NIODeadline, jitter: Double) -> Action {
         switch state {
         case .ready(let since):

@@ -4,22 +4,21 @@ import NIOCore
 import NIOPosix
 import NetKit
 
-/// What a connection is for: who takes its replies. Everything is called on the connection's event loop.
+/// The role of a connection, which receives its replies. All methods are called on the connection's event loop.
 protocol ConnectionRole: AnyObject {
-    /// Whether the server owes an answer.
     var isAwaitingReply: Bool { get }
 
-    /// Takes one complete reply out of the builder. Throwing closes the connection.
+    /// Takes a complete reply from the builder. An error closes the connection.
     func replyReceived(_ reply: inout ReplyBuilder) throws(RedisError)
 
-    /// All replies of one read have been taken.
+    /// Called after all replies of one read were taken.
     func receivedAll()
 
-    /// Writes a PING, and expects its answer.
+    /// Writes a PING and expects its response.
     func encodePing(into buffer: inout ByteBuffer)
 }
 
-/// One connection, over TCP or TLS: handshake, parsing, keepalive. It ends once, and never reconnects.
+/// A connection over TCP or TLS, with handshake, parsing and keep-alive. It ends once and never reconnects.
 final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -53,8 +52,8 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
         parser = try ReplyParser(maximumReplyBytes: configuration.maximumReplyBytes)
     }
 
-    /// Connects and shakes hands. `onEnd` is called exactly once, whether the attempt failed or the connection ended; `onReady` before it, at
-    /// most once. Must be called on the event loop, as both are.
+    /// Connects and performs the handshake. `onReady` is called at most once. `onEnd` is called exactly once, after a
+    /// failed attempt or at the end of the connection. Must be called on the event loop, on which both are called, too.
     static func open(
         to endpoint: RedisEndpoint, configuration: RedisConfiguration, eventLoop: any EventLoop, role: Role,
         onReady: @escaping (RedisConnection) -> Void, onEnd: @escaping (RedisError, _ wasReady: Bool) -> Void
@@ -103,12 +102,11 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
         scheduleTick(on: channel.eventLoop)
     }
 
-    /// Sends bytes; what it cannot send any more, the end of the connection accounts for.
+    /// Sends bytes. If they cannot be sent, the end of the connection fails their commands.
     func write(_ buffer: ByteBuffer) {
         context?.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
     }
 
-    /// Ends the connection, for a reason of ours.
     func close() { end(.closed) }
 
     private func end(_ error: RedisError) {
@@ -143,7 +141,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
         switch keepalive.tick() {
         case .none: break
         case .ping:
-            // What is awaited does as well as a PING.
+            // A pending response makes a PING unnecessary.
             if role.isAwaitingReply { break }
             var buffer = ByteBuffer()
             role.encodePing(into: &buffer)

@@ -2,9 +2,9 @@
 
 import NIOCore
 
-/// Writes commands as RESP arrays of bulk strings.
+/// An encoder of commands as RESP arrays of bulk strings.
 ///
-/// What `redisFormatCommandArgv` does, without its two allocations and its extra copy for each command.
+/// It is equivalent to `redisFormatCommandArgv` without its two allocations and the extra copy for each command.
 enum CommandEncoder {
     static func encode(_ arguments: some Collection<RedisArgument>, into buffer: inout ByteBuffer) {
         writeHead(type: UInt8(ascii: "*"), count: arguments.count, into: &buffer)
@@ -27,7 +27,6 @@ enum CommandEncoder {
         buffer.writeStaticString("\r\n")
     }
 
-    /// Writes a type byte, a count and the end of line.
     private static func writeHead(type: UInt8, count: Int, into buffer: inout ByteBuffer) {
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 24) { bytes in
             var digits = 1

@@ -2,10 +2,10 @@
 
 import NIOCore
 
-/// Collects what hiredis finds in one reply, then makes a value of it.
+/// A builder that collects the elements of one reply from hiredis and creates its value.
 ///
-/// hiredis reports elements depth first, so a flat list is enough; all strings of one reply share one buffer. Strings are copied here because
-/// the reader's memory moves with its next read.
+/// A flat list suffices, because hiredis reports elements depth first. All strings of a reply share one buffer. They
+/// are copied because the reader's memory moves with its next read.
 struct ReplyBuilder {
     enum Element {
         case null
@@ -18,7 +18,8 @@ struct ReplyBuilder {
 
     private(set) var elements: [Element] = []
     private(set) var bytes = ByteBuffer()
-    /// Elements a reply may still have; the bound on what a broken server can make us store.
+    /// The remaining number of elements for the reply. It limits the memory that a faulty server can make the client
+    /// use.
     private var allowance: Int
 
     static let maximumElements = 1 << 20
@@ -28,7 +29,7 @@ struct ReplyBuilder {
         elements.reserveCapacity(8)
     }
 
-    /// Returns false if the reply has too many elements.
+    /// Appends an element. Returns false if the reply has too many elements.
     mutating func append(_ element: Element) -> Bool {
         guard allowance > 0 else { return false }
         allowance -= 1
@@ -36,13 +37,14 @@ struct ReplyBuilder {
         return true
     }
 
-    /// Returns false if the array cannot fit into what a reply may hold.
+    /// Appends an array. Returns false if it exceeds the remaining number of elements.
     mutating func appendArray(count: Int) -> Bool {
         guard (0...allowance).contains(count) else { return false }
         return append(.array(count: count))
     }
 
-    /// Copies a string. Elements of arrays get room for what follows, since most arrays hold a few short strings.
+    /// Copies a string. The first string in an array reserves more space, because most arrays contain a few short
+    /// strings.
     mutating func copy(_ string: UnsafeRawBufferPointer) -> Range<Int> {
         if bytes.capacity == 0 { bytes.reserveCapacity(elements.isEmpty ? string.count : max(512, string.count)) }
         let start = bytes.writerIndex
@@ -50,7 +52,7 @@ struct ReplyBuilder {
         return start..<bytes.writerIndex
     }
 
-    /// Makes the value of the complete reply, and starts over.
+    /// Returns the value of the complete reply and resets the builder.
     mutating func takeValue() -> RedisValue {
         defer { reset() }
         var index = 0

@@ -3,7 +3,8 @@
 import CHiredis
 import NIOCore
 
-/// hiredis's `redisReader` with an allocator of our own, so that its replies become our values without a tree of C objects in between.
+/// A parser based on hiredis's `redisReader`, with custom allocation functions that create values without an
+/// intermediate tree of C objects.
 ///
 /// Confined to the event loop of its connection. No C pointer leaves this file.
 final class ReplyParser {
@@ -12,8 +13,8 @@ final class ReplyParser {
     private let builder: UnsafeMutablePointer<ReplyBuilder>
     private let maximumReplyBytes: Int
 
-    /// The bytes handed to hiredis at once. It moves what is left of its buffer each time it has consumed a kilobyte, so feeding it all of a
-    /// 64 KB read would copy every byte some thirty times.
+    /// The maximum number of bytes passed to hiredis at once. hiredis moves the rest of its buffer after each consumed
+    /// kilobyte. Passing a whole read of 64 KB would thus copy every byte about thirty times.
     private static let portion = 8192
 
     init(maximumReplyBytes: Int) throws(RedisError) {
@@ -37,9 +38,10 @@ final class ReplyParser {
         functions.deallocate()
     }
 
-    /// Parses what arrived, and calls `body` for each complete reply, which it must take out of the builder.
+    /// Parses received bytes and calls `body` for each complete reply, which it must take from the builder.
     ///
-    /// - Throws: ``RedisError/Code/protocolViolation`` if this is not RESP2 or a reply exceeds the limits; the parser is of no use after it.
+    /// - Throws: ``RedisError/Code/protocolViolation`` if the bytes are not RESP2 or a reply exceeds the limits. The
+    ///   parser must not be used afterwards.
     func feed(_ input: ByteBuffer, body: (inout ReplyBuilder) throws(RedisError) -> Void) throws(RedisError) {
         var input = input
         while let portion = input.readSlice(length: min(Self.portion, input.readableBytes)), portion.readableBytes > 0 {
@@ -64,7 +66,8 @@ final class ReplyParser {
 }
 
 extension ReplyParser {
-    /// hiredis wants an object for each element and takes NULL for "out of memory". Ours live in the builder, so any other address does.
+    /// Returns the object that hiredis expects for each element; NULL means "out of memory". The elements are in the
+    /// builder, so any non-null pointer suffices.
     private static func token(_ stored: Bool, for task: UnsafePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
         stored ? task?.pointee.privdata : nil
     }

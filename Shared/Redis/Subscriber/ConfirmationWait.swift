@@ -2,7 +2,8 @@
 
 import Synchronization
 
-/// A caller's wait for confirmations. It is finished once, by what comes first: confirmation, deadline, cancellation or shutdown.
+/// A caller's wait for confirmations. It is completed once, by the first of these events: confirmation, deadline,
+/// cancellation or shutdown.
 final class ConfirmationWait: Sendable {
     private enum State {
         case idle
@@ -27,7 +28,7 @@ final class ConfirmationWait: Sendable {
         }
     }
 
-    /// Ends the wait, if it has not ended.
+    /// Completes the wait unless it is already completed.
     func finish(_ result: Result<Void, RedisError>) {
         let continuation = state.withLock { state -> CheckedContinuation<Result<Void, RedisError>, Never>? in
             switch state {
@@ -43,7 +44,8 @@ final class ConfirmationWait: Sendable {
         continuation?.resume(returning: result)
     }
 
-    /// Waits. `submit` is called once the caller waits, unless the wait is over by then; `withdraw` is called if the task is cancelled.
+    /// Waits for the result. `submit` is called when the caller waits, unless the wait is already completed. `withdraw`
+    /// is called if the task is cancelled.
     nonisolated(nonsending) func result(submit: () -> Void, withdraw: @Sendable () -> Void) async -> Result<Void, RedisError> {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which waits are for which channels. A wait is over when all of its channels are confirmed at the same moment.
+/// The waits for confirmations of channels. A wait succeeds when all of its channels are confirmed at the same time.
 ///
-/// Kept apart from the channels, so that a channel without a wait pays nothing for it.
+/// The waits are stored separately from the channels, so that a channel without a wait needs no extra memory.
 struct ConfirmationWaiters {
     typealias ID = UInt64
 
@@ -14,13 +14,13 @@ struct ConfirmationWaiters {
     private var waiters: [ID: Waiter] = [:]
     private var byChannel: [String: [ID]] = [:]
 
-    /// `missing` of the channels, which must be distinct, are not confirmed now; at least one.
+    /// Adds a wait. The channels must be distinct; `missing` of them, at least one, are currently not confirmed.
     mutating func add(_ id: ID, channels: [String], missing: Int) {
         waiters[id] = Waiter(channels: channels, missing: missing)
         for channel in channels { byChannel[channel, default: []].append(id) }
     }
 
-    /// Returns those whose wait is over.
+    /// Records the confirmation of a channel. Returns the satisfied waits.
     mutating func confirmed(_ channel: String) -> [ID] {
         guard let ids = byChannel[channel] else { return [] }
         var satisfied: [ID] = []
@@ -32,12 +32,12 @@ struct ConfirmationWaiters {
         return satisfied
     }
 
-    /// A confirmed channel is confirmed no longer.
+    /// Records that a confirmed channel is no longer confirmed.
     mutating func lost(_ channel: String) {
         for id in byChannel[channel] ?? [] { waiters[id]?.missing += 1 }
     }
 
-    /// The channel is not wanted any more; returns the waits for it, which were in vain.
+    /// Removes and returns the waits for a channel that is no longer wanted. They fail.
     mutating func abandoned(_ channel: String) -> [ID] {
         guard let ids = byChannel[channel] else { return [] }
         for id in ids { remove(id) }

@@ -2,11 +2,12 @@
 
 import NIOCore
 
-/// What was sent on one subscribing connection and is not answered. The server answers in order: once for each channel, except that an error
-/// stands for the whole command.
+/// The commands without a response on one subscribing connection. The server responds in order: once for each channel,
+/// except that an error answers the whole command.
 ///
-/// It may also say `sunsubscribe` unasked, when a slot has left it, and then refuses our own unsubscription of the same channel with an error. So
-/// that nothing after it can be mistaken for its answer, each SUNSUBSCRIBE is followed by a PING, whose answer ends both.
+/// The server also sends an unsolicited `sunsubscribe` when a slot has left it. It then refuses the client's own
+/// unsubscription of the same channel with an error. To keep responses unambiguous, each SUNSUBSCRIBE is followed by a
+/// PING, whose response ends both.
 struct OutstandingCommands {
     enum Command: Equatable {
         case subscribe([String])
@@ -15,14 +16,14 @@ struct OutstandingCommands {
     }
 
     private var commands = CircularBuffer<Command>(initialCapacity: 4)
-    /// How many channels of the first command are answered, if it is a subscription.
+    /// The number of answered channels of the first command, if it is a subscription.
     private var answered = 0
 
     var isEmpty: Bool { commands.isEmpty }
 
     mutating func sent(_ command: Command) { commands.append(command) }
 
-    /// Whether this is the answer the server owes now.
+    /// Records a `ssubscribe` message. Returns true if it is the next expected response.
     mutating func subscribed(_ channel: String) -> Bool {
         guard case .subscribe(let channels) = commands.first, channels[answered] == channel else { return false }
         answered += 1
@@ -33,13 +34,14 @@ struct OutstandingCommands {
         return true
     }
 
-    /// Whether we are waiting for this channel to be unsubscribed from; if not, the server did it by itself.
+    /// Returns true if an unsubscription of this channel is pending. Otherwise the server ended the subscription
+    /// itself.
     func isUnsubscribing(_ channel: String) -> Bool {
         guard case .unsubscribe(let channels) = commands.first else { return false }
         return channels.contains(channel)
     }
 
-    /// The command a PONG ends; nil if none.
+    /// Returns the command that a PONG ends; nil: none.
     mutating func pong() -> Command? {
         switch commands.first {
         case .ping, .unsubscribe: commands.removeFirst()
@@ -47,7 +49,7 @@ struct OutstandingCommands {
         }
     }
 
-    /// The command an error answers; nil if none can.
+    /// Returns the command that an error answers; nil: none.
     mutating func refused() -> Command? {
         switch commands.first {
         case .subscribe where answered == 0: commands.removeFirst()

@@ -2,7 +2,7 @@
 
 import NIOCore
 
-/// What a server says on a subscribing connection.
+/// A message from the server on a subscribing connection.
 enum PushMessage {
     case message(ByteBuffer, channel: ByteBuffer)
     case subscribed(String)
@@ -12,7 +12,8 @@ enum PushMessage {
 }
 
 extension ReplyBuilder {
-    /// Reads a complete reply without making values of the parts that are not needed, and starts over; nil if it is none of the known ones.
+    /// Parses a complete reply without creating unnecessary values, and resets the builder. Returns nil for an unknown
+    /// message.
     mutating func takePush() -> PushMessage? {
         defer { reset() }
         switch elements.first {

@@ -6,7 +6,7 @@ import NetKit
 public import ServiceLifecycle
 import Synchronization
 
-/// What tasks ask of the event loop.
+/// The requests of tasks to the event loop.
 enum SubscriberRequest: Sendable {
     case subscribe([String])
     case unsubscribe([String])
@@ -14,13 +14,15 @@ enum SubscriberRequest: Sendable {
     case stopWaiting(ConfirmationWaiters.ID)
 }
 
-/// Receives what is published on sharded channels (SSUBSCRIBE), from one server or from all servers of a cluster.
+/// A subscriber to sharded channels (SSUBSCRIBE) on one server or on all servers of a cluster.
 ///
-/// The set of channels is a wish: ``subscribe(_:)`` and ``unsubscribe(_:)`` change it at once and never fail, and the subscriber keeps working
-/// towards it over lost connections, restarts and moved slots. Pub/sub is at most once: what is published while a connection is away, or was cut by
-/// the server because it could not keep up, is not received. The delegate learns when that may have happened.
+/// The set of channels is a desired state. ``subscribe(_:)`` and ``unsubscribe(_:)`` change it immediately and never
+/// fail. The subscriber maintains it across lost connections, restarts and moved slots.
 ///
-/// A channel costs under 60 bytes beyond its name.
+/// Pub/sub delivers at most once. Messages are lost while a connection is interrupted, or closed by the server because
+/// the client was too slow. The delegate is notified when this may have happened.
+///
+/// A channel needs less than 60 bytes of memory besides its name.
 public final class RedisSubscriber: Service, Sendable {
     private let eventLoop: any EventLoop
     private let availability: Availability
@@ -30,13 +32,13 @@ public final class RedisSubscriber: Service, Sendable {
     private let hasEndpoints: Bool
     private let lastWait = Atomic<ConfirmationWaiters.ID>(0)
 
-    /// Creates a subscriber; it connects when ``run()`` is called.
+    /// Creates a subscriber, which connects in ``run()``.
     ///
     /// - Parameters:
-    ///   - configuration: Where the servers are.
-    ///   - eventLoopGroup: NIOPosix's; the subscriber uses one of its loops.
-    ///   - delegate: Kept for as long as the subscriber is.
-    ///   - logger: Told of connections made and lost.
+    ///   - configuration: the servers and limits.
+    ///   - eventLoopGroup: a group of NIOPosix. The subscriber uses one of its loops.
+    ///   - delegate: retained by the subscriber.
+    ///   - logger: receives messages about established and lost connections.
     public init(
         configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, delegate: any RedisSubscriberDelegate, logger: Logger
     ) {
@@ -62,19 +64,20 @@ public final class RedisSubscriber: Service, Sendable {
         try await eventLoop.submit { [core] in core.value.close() }.get()
     }
 
-    /// Whether all servers that are needed are connected and no loss is left to be made good.
+    /// True if all required servers are connected and all lost subscriptions are restored.
     public var isAvailable: Bool { availability.isAvailable }
 
-    /// Adds channels to those wanted. Those that are wanted already are not touched.
+    /// Adds channels to the desired ones. Channels already among them are not affected.
     public func subscribe(_ channels: [String]) { submit(.subscribe(channels)) }
 
-    /// Removes channels from those wanted. Those that are not among them are ignored.
+    /// Removes channels from the desired ones. Other channels are ignored.
     public func unsubscribe(_ channels: [String]) { submit(.unsubscribe(channels)) }
 
-    /// Waits until all of these channels are confirmed at the same moment.
+    /// Waits until all of these channels are confirmed at the same time.
     ///
-    /// - Throws: ``RedisError/Code/notSubscribed`` if one is not, or no longer, wanted; ``RedisError/Code/deadlineExceeded``;
-    ///   ``RedisError/Code/cancelled``; ``RedisError/Code/closed``. The wish stands in any case.
+    /// - Throws: ``RedisError/Code/notSubscribed`` if a channel is not, or no longer, desired;
+    ///   ``RedisError/Code/deadlineExceeded``; ``RedisError/Code/cancelled``; ``RedisError/Code/closed``. An error does
+    ///   not change the desired channels.
     public func confirmation(of channels: [String], deadline: ContinuousClock.Instant) async throws(RedisError) {
         let id = lastWait.wrappingAdd(1, ordering: .relaxed).newValue
         let wait = ConfirmationWait(id, channels: channels, deadline: deadline)

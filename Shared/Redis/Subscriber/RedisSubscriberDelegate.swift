@@ -2,21 +2,23 @@
 
 public import NIOCore
 
-/// Told what a ``RedisSubscriber`` receives.
+/// The delegate of a ``RedisSubscriber``.
 ///
-/// All methods are called on the subscriber's event loop, in the order of events, and must not block: everything else of that loop waits.
+/// All methods are called on the subscriber's event loop, in the order of events. They must not block, because this
+/// delays all other work of that loop.
 public protocol RedisSubscriberDelegate: Sendable {
-    /// A message was published on a channel. Messages of one channel come in the order the server had them. A message can come shortly after
-    /// `unsubscribe`, and one can come twice while a cluster moves a channel to another server.
+    /// Receives a message of a channel. Messages of one channel arrive in the server's order. A message can arrive
+    /// shortly after `unsubscribe`, and can arrive twice while a cluster moves a channel to another server.
     func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer)
 
-    /// The server has confirmed a subscription, the first one or one after a loss: what is published from now on is received.
+    /// Called when the server confirms a subscription, initially or after a loss. Messages published from now on are
+    /// received.
     func subscriber(didConfirm channel: String)
 
-    /// A connection was lost or cannot be made, or a cluster has moved channels: anything may have been missed from here on. Not called again
-    /// before ``subscriberDidRecover()``.
+    /// Called when a connection is lost or cannot be established, or a cluster has moved channels. From now on,
+    /// messages may be missed. Not called again before ``subscriberDidRecover()``.
     func subscriberDidLoseConnection()
 
-    /// Everything that was subscribed to when the connection was lost is confirmed again.
+    /// Called when all subscriptions from the time of the loss are confirmed again.
     func subscriberDidRecover()
 }

@@ -5,7 +5,7 @@ import Logging
 import NIOCore
 import NetKit
 
-/// The subscriber's state, confined to one event loop: the wishes, the connections, and who is told.
+/// The subscriber's state, confined to one event loop: the desired channels, the connections and the waiting callers.
 final class SubscriberCore {
     private let configuration: RedisConfiguration
     private let eventLoop: any EventLoop
@@ -35,7 +35,7 @@ final class SubscriberCore {
         topology = TopologyKeeper(configuration: configuration, eventLoop: eventLoop, logger: logger)
     }
 
-    // MARK: Life
+    // MARK: Lifecycle
 
     func start() {
         topology.start(
@@ -53,7 +53,7 @@ final class SubscriberCore {
         availability.close()
     }
 
-    // MARK: Wishes
+    // MARK: Desired channels
 
     func perform(_ requests: [SubscriberRequest]) {
         for request in requests {
@@ -90,7 +90,7 @@ final class SubscriberCore {
         wait.finish(result)
     }
 
-    // MARK: What the servers say
+    // MARK: Server messages
 
     func pushReceived(_ push: PushMessage, on link: SubscriptionStateMachine.Link) {
         switch push {
@@ -194,7 +194,7 @@ final class SubscriberCore {
         }
     }
 
-    /// Sends what the event just handled calls for, in one write for each server.
+    /// Sends the commands caused by the current event, in one write for each server.
     func turnEnded() {
         guard !isClosed else { return }
         let (commands, actions) = machine.takeCommands(batch: configuration.subscriptionBatch)

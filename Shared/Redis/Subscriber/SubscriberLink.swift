@@ -22,7 +22,7 @@ final class SubscriberLink: ConnectionKeeperDelegate {
 
     func close() { keeper.close() }
 
-    /// Ends this connection; another one is made.
+    /// Closes the connection, so that the keeper establishes a new one.
     func drop() { keeper.connection?.close() }
 
     func send(_ command: OutstandingCommands.Command) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SubscriptionStateMachine {
-    /// A command to send on a link.
     struct Outgoing: Equatable {
         var link: Link
         var command: OutstandingCommands.Command
@@ -9,15 +8,16 @@ extension SubscriptionStateMachine {
 
     private struct Group: Hashable {
         let link: Link
-        /// All channels of one SSUBSCRIBE must be of one slot in a cluster.
+        /// The slot. In a cluster, all channels of one SSUBSCRIBE must be of one slot.
         let slot: UInt16
         let subscribes: Bool
     }
 
-    /// No command is larger than this, unless a single channel is.
+    /// The maximum size of a command in bytes, unless a single channel exceeds it.
     private static let maximumCommandBytes = 64 << 10
 
-    /// What must be sent now, as few commands as possible, and the connections needed for the rest. What it returns counts as sent.
+    /// Returns the commands to send now, as few as possible, and requests for the connections needed by the others. The
+    /// returned commands are recorded as sent.
     mutating func takeCommands(batch: Int) -> (commands: [Outgoing], actions: [Action]) {
         var groups: [Group: [String]] = [:]
         var needed: Set<Link> = []
@@ -44,7 +44,7 @@ extension SubscriptionStateMachine {
             }
         }
         dirty.removeAll()
-        // Ends before beginnings: what moves from one server to another is not received twice.
+        // Unsubscribe before subscribing, so that messages of a moved channel are not received twice.
         let ordered = groups.sorted { !$0.key.subscribes && $1.key.subscribes }
         let commands = ordered.flatMap { group, names in
             Self.batches(of: names, count: batch)
@@ -56,10 +56,10 @@ extension SubscriptionStateMachine {
         return (commands, needed.map(Action.open))
     }
 
-    /// A PING was sent; its answer takes its turn.
+    /// Records a sent PING, whose response arrives in order.
     mutating func pingSent(on link: Link) { links[Int(link)].outstanding.sent(.ping) }
 
-    /// The link a channel belongs to now, known or new; nil if no server serves it.
+    /// Returns the link for a channel and creates it if necessary; nil if no server serves the channel.
     mutating func route(_ name: String) -> Link? {
         switch routing {
         case .unknown: nil
@@ -100,7 +100,7 @@ extension SubscriptionStateMachine {
 }
 
 extension SubscriptionStateMachine {
-    /// Whether nothing is lost and every server that was asked for is connected.
+    /// True if no subscriptions are lost and all required servers are connected.
     var isWorking: Bool {
         switch routing {
         case .unknown: false

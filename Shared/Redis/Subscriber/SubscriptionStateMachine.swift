@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The channels that are wanted, and how far the servers know about it.
+/// The state machine of subscriptions: the desired channels, and their state on the servers.
 ///
-/// The wish is the state: connections come and go, and whatever is wanted and not confirmed is sent again. For each channel at most one command is
-/// unanswered at a time; when the wish changes meanwhile, the next command waits for the answer. A channel costs a dictionary slot of 20 bytes (at
-/// the usual load some 27 to 54) beyond its name.
+/// The desired state survives connections. Every channel that is desired and not confirmed is subscribed again. At most
+/// one command per channel is pending. If the desired state changes meanwhile, the next command waits for the response.
+/// A channel needs a dictionary slot of 20 bytes besides its name, usually 27 to 54 bytes with the dictionary's load
+/// factor.
 struct SubscriptionStateMachine {
-    /// An index into ``links``: two bytes in each channel.
+    /// An index into ``links``. It needs two bytes in each channel.
     typealias Link = UInt16
 
     enum Routing: Equatable {
@@ -16,35 +17,35 @@ struct SubscriptionStateMachine {
     }
 
     enum Action: Equatable {
-        /// Tell the delegate.
+        /// Notify the delegate.
         case didConfirm(String)
         case didLoseConnection
         case didRecover
-        /// A connection is needed.
+        /// Open a connection.
         case open(Link)
-        /// The server broke the protocol.
+        /// Close the connection, because the server violated the protocol.
         case drop(Link)
         case waiterSatisfied(ConfirmationWaiters.ID)
         case waiterFailed(ConfirmationWaiters.ID)
-        /// The map is out of date, here.
+        /// Update one slot of the map.
         case moved(slot: UInt16, RedisEndpoint)
         case refreshTopology
-        /// Call `retry()` after a while.
+        /// Call `retry()` after a delay.
         case retryLater(RedisServerError)
     }
 
     enum State: UInt8 {
-        /// Wanted, and not sent.
+        /// Desired, but not sent.
         case wanted
-        /// Wanted and sent.
+        /// Desired and sent.
         case subscribing
         case confirmed
-        /// Confirmed, and not wanted any more.
+        /// Confirmed, but no longer desired.
         case unwanted
         case unsubscribing
-        /// Sent, and not wanted any more.
+        /// Sent, but no longer desired.
         case subscribingUnwanted
-        /// Wanted again while the unsubscription is unanswered.
+        /// Desired again while the unsubscription is pending.
         case unsubscribingWanted
 
         var isDesired: Bool {
@@ -57,14 +58,14 @@ struct SubscriptionStateMachine {
 
     struct Channel {
         var state: State
-        /// Must be confirmed before the loss of a connection is made good.
+        /// True if the channel must be confirmed before the subscriber has recovered from a loss.
         var isRecovering: Bool
-        /// Where it was sent; of no meaning while `wanted`.
+        /// The link on which the command was sent; meaningless in the state `wanted`.
         var link: Link
     }
 
     struct LinkState {
-        /// nil for the one link to a standalone server.
+        /// The server; nil for the single link to a standalone server.
         let endpoint: RedisEndpoint?
         var isOpen = false
         var outstanding = OutstandingCommands()
@@ -73,23 +74,24 @@ struct SubscriptionStateMachine {
     var channels: [String: Channel] = [:]
     var links: [LinkState] = []
     var linkIndex: [RedisEndpoint?: Link] = [:]
-    /// Channels whose state may call for a command.
+    /// The channels whose state may require a command.
     var dirty: [String] = []
-    /// Subscriptions at servers that are not theirs any more, to be ended there.
+    /// Subscriptions on servers that no longer own the channel. They must be ended there.
     var abandoned: [(Link, String)] = []
     var waiters = ConfirmationWaiters()
     var recovering = 0
     private(set) var routing = Routing.unknown
-    /// Whether messages may have been missed, and the loss is not made good yet.
+    /// True if messages may have been missed and the subscriber has not recovered yet.
     private(set) var isLost = false
 
-    /// Refusals since the last confirmation. While a cluster fails over, two servers may point at each other: beyond some, wait in between.
+    /// The number of refusals since the last confirmation. During a failover, two servers may redirect to each other.
+    /// Beyond a limit, the machine waits between attempts.
     private var moves = 0
     private static let maximumMoves = 64
 
     var hasOpenLink: Bool { links.contains(where: \.isOpen) }
 
-    // MARK: Wishes
+    // MARK: Desired channels
 
     mutating func subscribe(_ names: [String]) -> [Action] {
         var actions: [Action] = []
@@ -131,7 +133,8 @@ struct SubscriptionStateMachine {
         return actions
     }
 
-    /// Waits until all are confirmed; the outcome is an action, now or later. Fails if one of them is not subscribed to.
+    /// Adds a wait until all channels are confirmed. The outcome is an action, now or later. It fails if a channel is
+    /// not desired.
     mutating func wait(_ id: ConfirmationWaiters.ID, for names: [String]) -> [Action] {
         let distinct = Array(Set(names))
         guard distinct.allSatisfy({ channels[$0]?.state.isDesired == true }) else { return [.waiterFailed(id)] }
@@ -143,7 +146,7 @@ struct SubscriptionStateMachine {
 
     mutating func stopWaiting(_ id: ConfirmationWaiters.ID) { waiters.remove(id) }
 
-    // MARK: Answers
+    // MARK: Responses
 
     mutating func subscribed(_ name: String, on link: Link) -> [Action] {
         guard links[Int(link)].outstanding.subscribed(name) else { return [.drop(link)] }
@@ -168,7 +171,7 @@ struct SubscriptionStateMachine {
             channels[name]?.state = .wanted
             dirty.append(name)
         case (.confirmed, _):
-            // The slot has left this server: messages may be published elsewhere already.
+            // The slot has left this server. Messages may already be published elsewhere.
             var actions: [Action] = []
             lose(name, addingTo: &actions)
             return actions + [.refreshTopology]
@@ -187,13 +190,13 @@ struct SubscriptionStateMachine {
         return []
     }
 
-    /// An error, which answers the oldest command as a whole.
+    /// Handles an error, which answers the oldest command as a whole.
     mutating func refused(_ error: RedisServerError, on link: Link) -> [Action] {
         switch links[Int(link)].outstanding.refused() {
         case nil: return [.drop(link)]
         case .ping: return []
         case .unsubscribe(let names):
-            // It is not the server of these channels any more, and has no subscription to end.
+            // The server no longer owns these channels, so no subscription is left to end.
             unsubscriptionEnded(names, on: link)
             return []
         case .subscribe(let names): return subscriptionRefused(names, with: error, on: link)
@@ -225,7 +228,8 @@ struct SubscriptionStateMachine {
         }
         switch redirect {
         case .moved(let slot, let endpoint): return [.moved(slot: slot, endpoint)] + (followsMoves ? [] : [.retryLater(error)])
-        // A server keeps serving the channels of a slot that is on the move, so ASK is a passing confusion like any other.
+        // During a slot migration, a server keeps serving its channels. ASK is therefore a transient error like any
+        // other.
         case .ask, .tryAgain, .scriptUnknown, nil: return [.refreshTopology, .retryLater(error)]
         }
     }
@@ -241,7 +245,7 @@ struct SubscriptionStateMachine {
             case .wanted: dirty.append(name)
             case .confirmed:
                 guard let link = route(name), link != channel.link else { continue }
-                // Its server lost the slot and has not said so. Should it still live, let it forget us.
+                // The server lost the slot without reporting it. If it still runs, unsubscribe there.
                 lose(name, addingTo: &actions)
                 if links[Int(channel.link)].isOpen { abandoned.append((channel.link, name)) }
             case .subscribing, .unwanted, .unsubscribing, .subscribingUnwanted, .unsubscribingWanted: break
@@ -251,10 +255,10 @@ struct SubscriptionStateMachine {
         return actions
     }
 
-    /// One slot has moved; the rest of the map is on its way. What is confirmed elsewhere is left for then.
+    /// Updates one moved slot before the whole map arrives. Confirmed channels are moved only with the whole map.
     mutating func slotMoved(_ slot: UInt16, to endpoint: RedisEndpoint) {
         guard case .cluster(var map) = routing else { return }
-        routing = .unknown  // so that the map is not copied
+        routing = .unknown  // Releases the reference, so that the map is not copied.
         map.assign(slot, to: endpoint)
         routing = .cluster(map)
     }
@@ -267,14 +271,14 @@ struct SubscriptionStateMachine {
         return actions
     }
 
-    /// A connection ended, or could not be made.
+    /// Records the end of a connection, or a failed attempt.
     mutating func linkLost(_ link: Link) -> [Action] {
         var actions: [Action] = []
         abandon(link, addingTo: &actions)
         return actions + unreachable()
     }
 
-    /// A server does not belong to the cluster any more, and its connection has been closed.
+    /// Records that a server no longer belongs to the cluster. Its connection has been closed.
     mutating func linkRemoved(_ link: Link) -> [Action] {
         var actions: [Action] = []
         abandon(link, addingTo: &actions)
@@ -282,7 +286,7 @@ struct SubscriptionStateMachine {
         return actions
     }
 
-    /// A server, or all, cannot be reached: messages may be missed from here on.
+    /// Records that one or all servers cannot be reached. From now on, messages may be missed.
     mutating func unreachable() -> [Action] {
         var actions: [Action] = []
         becomeLost(&actions)
@@ -300,7 +304,7 @@ struct SubscriptionStateMachine {
         }
     }
 
-    /// The time to try again what was refused has come.
+    /// Retries the refused subscriptions after the delay.
     mutating func retry() {
         for (name, channel) in channels where channel.state == .wanted { dirty.append(name) }
     }
@@ -316,7 +320,7 @@ struct SubscriptionStateMachine {
         return actions
     }
 
-    /// What is left of a channel when its server has no subscription of ours: the wish, if there is one.
+    /// Resets a channel whose subscription the server no longer has. It is desired and subscribed again, or removed.
     private mutating func forget(_ name: String) {
         switch channels[name]?.state {
         case .subscribing, .unsubscribingWanted:
@@ -355,7 +359,7 @@ struct SubscriptionStateMachine {
         switch routing {
         case .unknown: return
         case .standalone: guard hasOpenLink else { return }
-        // Connections to the nodes of a cluster are made when a channel needs them.
+        // Connections to the nodes of a cluster are only opened when a channel needs them.
         case .cluster: guard hasOpenLink || channels.isEmpty else { return }
         }
         isLost = false

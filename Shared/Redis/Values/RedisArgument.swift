@@ -2,16 +2,16 @@
 
 public import NIOCore
 
-/// One argument of a command, the command's name included.
+/// An argument of a command, including the command's name.
 public enum RedisArgument: Sendable, Equatable {
     /// Text, sent as UTF-8.
     case string(String)
-    /// Bytes, sent as they are.
+    /// Bytes, sent unchanged.
     case bytes(ByteBuffer)
     /// A number, sent in decimal.
     case integer(Int64)
 
-    /// An upper bound of what the argument takes on the wire, in bytes.
+    /// An upper bound of the argument's size on the wire, in bytes.
     var cost: Int {
         switch self {
         case .string(let text): text.utf8.count + 16
@@ -22,9 +22,9 @@ public enum RedisArgument: Sendable, Equatable {
 }
 
 extension RedisArgument: ExpressibleByStringLiteral, ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral {
-    /// A literal string is sent as UTF-8.
+    /// Creates text, which is sent as UTF-8.
     public init(stringLiteral value: String) { self = .string(value) }
 
-    /// A literal number is sent in decimal.
+    /// Creates a number, which is sent in decimal.
     public init(integerLiteral value: Int64) { self = .integer(value) }
 }

@@ -2,7 +2,7 @@
 
 public import NIOCore
 
-/// A reply of the server, as RESP2 has it.
+/// A reply of the server in RESP2.
 public enum RedisValue: Sendable, Equatable {
     /// The null bulk string or the null array.
     case null
@@ -12,17 +12,17 @@ public enum RedisValue: Sendable, Equatable {
     case bulk(ByteBuffer)
     /// A 64-bit integer.
     case integer(Int64)
-    /// An array, whose elements may be of any kind.
+    /// An array with elements of any kind.
     case array([RedisValue])
-    /// An error inside an array. One that is the whole reply is thrown instead, as ``RedisError/Code/server``.
+    /// An error within an array. An error that is the whole reply is thrown as ``RedisError/Code/server``.
     case error(RedisServerError)
 }
 
 extension RedisValue {
-    /// Whether the value is ``null``.
+    /// True if the value is ``null``.
     public var isNull: Bool { if case .null = self { true } else { false } }
 
-    /// The text of a status, or of a bulk string (invalid UTF-8 is repaired); nil for anything else.
+    /// The text of a status or of a bulk string, with invalid UTF-8 repaired; nil for other values.
     public var string: String? {
         switch self {
         case .simple(let text): text
@@ -31,7 +31,7 @@ extension RedisValue {
         }
     }
 
-    /// An integer, or a bulk string that is the decimal form of one; nil for anything else.
+    /// The value of an integer, or of a bulk string with a decimal number; nil for other values.
     public var int: Int64? {
         switch self {
         case .integer(let value): value
@@ -40,7 +40,7 @@ extension RedisValue {
         }
     }
 
-    /// The bytes of a bulk string or a status; nil for anything else.
+    /// The bytes of a bulk string or a status; nil for other values.
     public var bytes: ByteBuffer? {
         switch self {
         case .bulk(let buffer): buffer
@@ -49,6 +49,6 @@ extension RedisValue {
         }
     }
 
-    /// The elements of an array; nil for anything else.
+    /// The elements of an array; nil for other values.
     public var array: [RedisValue]? { if case .array(let elements) = self { elements } else { nil } }
 }

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Announcements: from the application to users, outside of conversations.
+-- Announcements: messages of the app to users, outside of conversations.
 
--- Outcomes: 'ok', with the entries in the recipients' own logs; 'id_in_use'. Times are microseconds since 1970.
+-- Sends an announcement. Outcomes: 'ok', with the entries in the recipients' own logs; 'id_in_use'. Times are
+-- microseconds since 1970.
 CREATE OR REPLACE FUNCTION conversations.send_announcement(
     p_app uuid, p_id uuid, p_sender_name text, p_sender_user text, p_users text[], p_parts bytea, p_notification text,
     OUT outcome text, OUT sent_at timestamptz, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
@@ -29,8 +30,12 @@ BEGIN
 END
 $$;
 
--- The same for a request that its sender may repeat: `p_digest` is of all that was asked for. Outcomes: 'ok'; 'repeated', if this very announcement was sent
--- before, with the time and the parts of then; 'id_in_use', also if a conversation, or a message that is or waits, has the id.
+-- Sends an announcement at most once. `p_digest` is the digest of the request.
+--
+-- Outcomes:
+-- - 'ok'.
+-- - 'repeated': the same announcement was sent before. The result has its time and parts.
+-- - 'id_in_use': also if a conversation, a message or a delayed message has the id.
 CREATE OR REPLACE FUNCTION conversations.announce(
     p_app uuid, p_id uuid, p_sender_name text, p_sender_user text, p_users text[], p_parts bytea, p_notification text, p_digest bytea,
     OUT outcome text, OUT sent_at timestamptz, OUT parts bytea, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
@@ -38,7 +43,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 BEGIN
     outcome := 'id_in_use';
-    -- As delay_message does: no message is sent or scheduled under this id meanwhile.
+    -- delay_message takes the same lock, so no message is sent or scheduled under this id in between.
     PERFORM pg_advisory_xact_lock(uuid_hash_extended(p_id, 3));
     IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id)
         OR EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id)
@@ -60,7 +65,7 @@ BEGIN
 END
 $$;
 
--- An announcement as this user sees it. No row: it was not sent to the user, or the user has removed it.
+-- Returns an announcement as this user sees it. No row: it was not sent to the user, or the user has removed it.
 CREATE OR REPLACE FUNCTION conversations.get_announcement(p_app uuid, p_user text, p_id uuid) RETURNS SETOF conversations.announcement_row
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 BEGIN
@@ -71,8 +76,8 @@ BEGIN
 END
 $$;
 
--- A page of what was announced to a user, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and how many there are in all. An
--- announcement that the user has removed still serves as a cursor.
+-- Lists one page of a user's announcements, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and
+-- the total. An announcement that the user has removed still works as a cursor.
 CREATE OR REPLACE FUNCTION conversations.list_announcements(p_app uuid, p_user text, p_page_size bigint, p_from uuid)
 RETURNS TABLE (outcome text, total bigint, announcement conversations.announcement_row)
 LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
@@ -100,7 +105,7 @@ BEGIN
 END
 $$;
 
--- A page as `list_announcements` has it, as far as the bytes suffice, with a last row as `list_messages_page` has it.
+-- Lists a page like list_announcements, limited to `p_bytes`, with a last row as in list_messages_page.
 CREATE OR REPLACE FUNCTION conversations.list_announcements_page(p_app uuid, p_user text, p_page_size bigint, p_from uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, last_id uuid, announcement conversations.announcement_row)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
@@ -139,7 +144,7 @@ BEGIN
 END
 $$;
 
--- Outcomes: 'ok', with the entry of the user's own log; 'none'; 'not_found'.
+-- Gives a receipt. Outcomes: 'ok', with the entry of the user's own log; 'none'; 'not_found'.
 CREATE OR REPLACE FUNCTION conversations.give_announcement_receipt(
     p_app uuid, p_user text, p_id uuid, p_status bigint, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -159,7 +164,7 @@ BEGIN
 END
 $$;
 
--- Outcomes: 'ok', with the entry of the user's own log; 'not_found'.
+-- Removes an announcement from the user's list. Outcomes: 'ok', with the entry of the user's own log; 'not_found'.
 CREATE OR REPLACE FUNCTION conversations.remove_announcement(
     p_app uuid, p_user text, p_id uuid, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -177,14 +182,15 @@ BEGIN
 END
 $$;
 
--- Whether there is still a user to whom an announcement was sent, also one who has removed it.
+-- True if the announcement has a recipient left, including one who has removed it.
 CREATE OR REPLACE FUNCTION conversations.has_recipients(p_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
--- By the index of announcements: no other one has this order.
+-- This order makes the planner use the index by announcement, because no other index has it.
 RETURN (SELECT true FROM conversations.announcement_recipient r WHERE r.announcement_id = p_id ORDER BY r.user_id LIMIT 1) IS NOT NULL;
 
--- Forgets announcements to and by a user who is erased that were sent until `p_until`: the user is no recipient any more, and what has no recipient goes; what
--- the user sent loses its parts. No client is told. Returns how many there were of the more frequent kind, to be called again while that is the limit.
+-- Erases the announcements to and by an erased user that were sent until `p_until`. The user is no recipient any
+-- longer, announcements without recipients are deleted, and those of the user lose their parts. Clients are not
+-- notified. Returns the larger of the two numbers; call again while it equals the limit.
 CREATE OR REPLACE FUNCTION conversations.forget_announcements(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -202,9 +208,10 @@ DECLARE
         ORDER BY a.sent_at LIMIT p_limit);
     place uuid;
 BEGIN
-    -- In the order of the ids, so that those who erase other users at the same time never wait in a circle.
+    -- The order of the ids prevents deadlocks between concurrent erasures.
     FOR place IN SELECT DISTINCT u.id FROM unnest(received || sent) u(id) ORDER BY u.id LOOP
-        -- Before it is looked who is left: of the users who are erased at the same time, the last one sees that the others have gone.
+        -- Lock the announcement before checking for other recipients. The last of several concurrent erasures then sees
+        -- that the others have removed theirs.
         PERFORM FROM conversations.announcement a WHERE a.id = place FOR UPDATE;
         DELETE FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = place;
         IF conversations.has_recipients(place) THEN

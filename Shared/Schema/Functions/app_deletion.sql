@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletion of an app with everything that it has.
+-- Deletion of an app with all of its data.
 
--- Every table that holds rows of apps, each partition by itself: those with an app's or a conversation's id, whichever migration made them. Tables that
--- have neither hold nothing of an app. What is_indexed says is whether the rows of one id can be found without reading the table.
+-- Returns every table that holds rows of apps, with each partition separately: every table with the id of an app or of
+-- a conversation, including those of later migrations. Other tables hold no data of apps. is_indexed is true if the
+-- rows of one id can be found by an index.
 CREATE OR REPLACE FUNCTION conversations.tables_of_apps() RETURNS TABLE (relation regclass, key text, is_indexed boolean)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT c.oid::regclass, a.attname::text,
@@ -12,7 +13,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     ORDER BY 1, 2
 $$;
 
--- What there is of an app. Messages are all it has ever had, those deleted included.
+-- Counts an app's data. Messages include deleted ones.
 CREATE OR REPLACE FUNCTION conversations.app_extent(
     p_app uuid, OUT conversations bigint, OUT messages bigint, OUT users bigint, OUT sessions bigint, OUT files bigint, OUT file_bytes bigint)
 LANGUAGE plpgsql STABLE AS $$
@@ -24,8 +25,9 @@ BEGIN
 END
 $$;
 
--- The parts of a deletion, in order: sessions, so that sockets end; conversations, with everything that has a conversation's id; the other tables with an
--- app's id; and the contents. The app itself, and what goes with it, is not among them.
+-- Returns the parts of a deletion, in order: sessions, so that sockets close; conversations, with all tables by
+-- conversation id; the other tables by app id; and contents. The app's own row and the tables that cascade from it are
+-- not included.
 CREATE OR REPLACE FUNCTION conversations.app_deletion_parts() RETURNS TABLE (part text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -39,14 +41,14 @@ BEGIN
 END
 $$;
 
--- Deletes some more of one part, beginning at a block of its table, and returns how many rows went and where to go on; NULL: nowhere. Conversations that
--- are locked are left for another time: the parts are gone through until none is left.
+-- Deletes a batch of one part, starting at a block of its table. Returns the number of deleted rows and the next block;
+-- NULL: none. Locked conversations are skipped; the parts are repeated until no rows are left.
 CREATE OR REPLACE FUNCTION conversations.delete_app_rows(p_app uuid, p_part text, p_block bigint, OUT removed bigint, OUT next_block bigint)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    -- Of one table in one transaction.
+    -- The maximum number of rows of one table in one transaction.
     most CONSTANT bigint := 1000;
-    -- Read in one transaction, where there is no index: 8 MB.
+    -- The maximum number of blocks read in one transaction without an index: 8 MB.
     blocks CONSTANT bigint := 1024;
     target CONSTANT regclass := p_part;
     first_row CONSTANT tid := format('(%s,0)', p_block);
@@ -62,7 +64,8 @@ BEGIN
     next_block := CASE WHEN pg_relation_size(target) > (p_block + blocks) * current_setting('block_size')::bigint THEN p_block + blocks END;
 
     IF target = 'conversations.conversation'::regclass THEN
-        -- The row that every change of a conversation locks, and first: one that is being changed is not waited for, so no two wait in a circle.
+        -- Lock first the row that every change of a conversation locks. Skip locked rows instead of waiting for them,
+        -- so that no deadlock occurs.
         gone := ARRAY(
             SELECT c.id FROM conversations.conversation c WHERE c.ctid >= first_row AND c.ctid < last_row AND c.app_id = p_app
             LIMIT 100 FOR UPDATE SKIP LOCKED);
@@ -80,7 +83,7 @@ BEGIN
                 removed := removed + count;
                 is_complete := is_complete AND count < most;
             EXCEPTION WHEN undefined_table THEN
-                NULL;  -- a partition that was dropped at this moment
+                NULL; -- the partition was dropped in between
             END;
         END LOOP;
         IF is_complete THEN
@@ -88,10 +91,10 @@ BEGIN
             GET DIAGNOSTICS count = ROW_COUNT;
             removed := removed + count;
         END IF;
-        -- There may be more of them among these blocks.
+        -- These blocks may contain more conversations.
         next_block := p_block;
     ELSIF target = 'conversations.content'::regclass THEN
-        -- Gateways remove the bytes of what is out of reach, and its row when that is done.
+        -- Gateways remove the bytes of doomed contents, and then their rows.
         UPDATE conversations.content x SET is_doomed = true, unreferenced_since = '-infinity'
         WHERE x.ctid >= first_row AND x.ctid < last_row AND x.app_id = p_app AND (NOT x.is_doomed OR x.unreferenced_since > '-infinity'
             OR x.unreferenced_since IS NULL);

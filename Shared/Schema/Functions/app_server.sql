@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What an app's own server sees and does in its own name, for no user.
+-- Operations of an app's own server that it performs for no user.
 
--- Why the app's own server is not shown a conversation: 'deleted', or 'not_found' if there never was one.
+-- Returns the reason why the app's own server does not find a conversation: 'deleted', or 'not_found' if it never
+-- existed.
 CREATE OR REPLACE FUNCTION conversations.absence(p_app uuid, p_conversation uuid) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -11,7 +12,7 @@ BEGIN
 END
 $$;
 
--- A conversation as no user in particular sees it: without a last message, and with nothing unread.
+-- Returns a conversation independent of a user: without a last message, and without unread messages.
 CREATE OR REPLACE FUNCTION conversations.server_view(c conversations.conversation) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -31,11 +32,11 @@ BEGIN
 END
 $$;
 
--- Whether the app's own server may send a message for this sender, who does not take part in the conversation: under a name, or as a bot. Outcomes: 'ok',
--- 'access_denied' for a user, 'unknown_sender' for one without an identity.
+-- Checks if the app's own server may send a message for a sender who does not take part in the conversation: under a
+-- name, or as a bot. Outcomes: 'ok', 'access_denied' for other users, 'unknown_sender' for a user without an identity.
 --
--- `p_conversation`: it is about to send it there, unless something else is wrong with it. Notes that for a bot who never took part, so that erasing the bot
--- finds the message. NULL: nothing is noted.
+-- `p_conversation`: the conversation to which the message is sent if all other checks succeed. If the sender is a bot
+-- that never took part, this is recorded, so that the bot's erasure finds the message. NULL: nothing is recorded.
 CREATE OR REPLACE FUNCTION conversations.outside_sender(p_app uuid, p_user text, p_name text, p_conversation uuid DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -51,7 +52,8 @@ BEGIN
         RETURN 'ok';
     END IF;
     IF EXISTS (SELECT FROM conversations.erasure e WHERE e.app_id = p_app AND e.user_id = p_user) THEN
-        -- The erasure forgets what was noted before it was asked for, and leaves what is sent afterwards: that is for the next one.
+        -- An erasure deletes the records from before its request. It keeps records of messages sent afterwards, for the
+        -- next erasure.
         INSERT INTO conversations.outside_sending AS o (conversation_id, user_id, app_id, recorded_at)
         VALUES (p_conversation, p_user, p_app, clock_timestamp())
         ON CONFLICT (conversation_id, user_id) DO UPDATE SET recorded_at = excluded.recorded_at;
@@ -63,8 +65,9 @@ BEGIN
 END
 $$;
 
--- The first of these contents that the app's own server cannot put into a message of this conversation, NULL if there is none. It can send what it uploaded
--- for the conversation, what is in a message there, and what the sender (if it is a user) has uploaded. Locks them, so that they stay.
+-- Returns the first of these contents that the app's own server cannot send in this conversation; NULL: none. It can
+-- send contents that it uploaded for the conversation, contents of messages there, and contents that the sending user
+-- has uploaded. Locks the contents, so that they are not removed.
 CREATE OR REPLACE FUNCTION conversations.unsendable_by_server(p_app uuid, p_user text, p_conversation uuid, p_contents uuid[]) RETURNS uuid
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -82,7 +85,8 @@ BEGIN
 END
 $$;
 
--- Whether an id that the app's own server chose for a message is in use elsewhere: by a message that waits, a conversation or an announcement.
+-- True if an id that the app's own server chose for a message is used elsewhere: by a delayed message, a conversation
+-- or an announcement.
 CREATE OR REPLACE FUNCTION conversations.is_other_id(p_id uuid) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -92,7 +96,6 @@ BEGIN
 END
 $$;
 
--- Whether a message of this conversation refers to this content.
 CREATE OR REPLACE FUNCTION conversations.is_content_of(p_content uuid, p_conversation uuid) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -101,7 +104,8 @@ BEGIN
 END
 $$;
 
--- Content of a conversation, as the app's own server sees it: what it uploaded for it, and what is in a message there. No row: there is none.
+-- Returns content of a conversation, as the app's own server sees it: contents that it uploaded for the conversation,
+-- and contents of messages there. No row: not found.
 CREATE OR REPLACE FUNCTION conversations.get_server_content(p_app uuid, p_conversation uuid, p_content uuid)
 RETURNS TABLE (content_id uuid, mime_type text, size bigint, is_uploaded boolean)
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
@@ -115,7 +119,8 @@ BEGIN
 END
 $$;
 
--- A page of all messages of a conversation, newest first: as list_messages_page has it for one user, with the outcome 'deleted', too.
+-- Lists one page of all messages of a conversation, newest first, in the form of list_messages_page, with the
+-- additional outcome 'deleted'.
 CREATE OR REPLACE FUNCTION conversations.list_server_messages(
     p_app uuid, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, last_id uuid, message conversations.message_row)

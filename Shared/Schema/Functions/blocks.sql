@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Blocks between users. A block acts in both directions, and only on what comes while it lasts: "blocked" below means that one of the two has blocked the other.
+-- Blocks between users. A block acts in both directions, and only on events during its lifetime. Below, "blocked" means
+-- that one of the two users has blocked the other.
 --
--- It acts where something is written. A message that is hidden from a participant is in that participant's `hidden` set from the beginning, so that lists, counts,
--- replays and receipts have no rule of their own for it.
+-- A block is applied when data is written. A message that is hidden from a participant is in that participant's
+-- `hidden` set from its creation. So lists, counts, replays and receipts need no rule for blocks.
 
--- Those of some users with whom a user has a block. Each is looked up by itself.
+-- Returns the members of `p_users` with whom a user has a block. Each is found by an index lookup.
 CREATE OR REPLACE FUNCTION conversations.blocked_among(p_app uuid, p_user text, p_users text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    -- Nearly all users have none.
+    -- Nearly all users have no blocks.
     IF NOT EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user) THEN RETURN '{}'; END IF;
     RETURN ARRAY(
         SELECT u.id FROM unnest(p_users) u(id)
@@ -18,8 +19,9 @@ BEGIN
 END
 $$;
 
--- Hides a message that is about to be written from the participants whom a block keeps from it, and returns who they are, with their counts after it; NULL: none.
--- The caller holds the lock of the conversation, and writes the conversation's row afterwards, so that what follows from it sees these rows as they will be.
+-- Hides a message that is about to be written from participants who have a block with its sender. Returns them with
+-- their new counts; NULL: none. The caller holds the conversation's lock and writes the conversation's row afterwards,
+-- so that the triggers of that write see the new rows.
 CREATE OR REPLACE FUNCTION conversations.hide_new_message(
     p_app uuid, p_conversation uuid, p_sender text, p_roster text[], p_ordinal bigint, p_position bigint,
     OUT users text[], OUT uncounted bigint[], OUT hidden bigint[])
@@ -46,8 +48,9 @@ BEGIN
 END
 $$;
 
--- Of the users whom `p_actor` is about to put into a conversation: those whom a block keeps from seeing that, since the conversation would be new to them. It is
--- not for former participants who still have it on their lists.
+-- Filters the users whom `p_actor` is about to add to a conversation. Returns those from whom a block hides the
+-- addition, because the conversation is new to them. Former participants who still have it on their lists are not among
+-- them.
 CREATE OR REPLACE FUNCTION conversations.kept_from(c conversations.conversation, p_users text[], p_actor text) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -59,8 +62,8 @@ BEGIN
 END
 $$;
 
--- Takes a conversation off the lists of users who have just been put into it, as if they had deleted it from their devices: the next message that they may see
--- brings it back. `p_position` is that of the change that put them in.
+-- Removes a conversation from the lists of users who have just been added to it, as if they had deleted it from their
+-- devices. The next message that they may see restores it. `p_position` is the position of the addition.
 CREATE OR REPLACE FUNCTION conversations.keep_from(c conversations.conversation, p_users text[], p_position bigint) RETURNS void
 LANGUAGE sql VOLATILE AS $$
     UPDATE conversations.participant x
@@ -69,9 +72,14 @@ LANGUAGE sql VOLATILE AS $$
     WHERE x.conversation_id = c.id AND x.user_id = ANY (p_users)
 $$;
 
--- Changes whom a user has blocked, by [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order. Blocked users have an identity from then on. Outcomes: 'ok', or
--- 'none' without effect; 'too_many', with nothing done, if the user would have blocked more than `p_quota` (NULL: no limit). `blocked` and `unblocked` are those
--- with whom something has changed. Of `told_…`, the logs in which there is an entry, the user's own is one; times are microseconds since 1970.
+-- Changes a user's block list by [{"kind":"add"|"remove"|"set","users":["a",…]},…], in order. Creates minimal
+-- identities for the blocked users.
+--
+-- Outcomes:
+-- - 'ok'. `blocked` and `unblocked` are the users for whom the block list changed. `told_…` are the users whose logs
+--   have a new entry, including the caller's own; times are microseconds since 1970.
+-- - 'none': nothing changed.
+-- - 'too_many': nothing was done, because the user would have blocked more than `p_quota` users (NULL: no limit).
 CREATE OR REPLACE FUNCTION conversations.change_blocks(
     p_app uuid, p_user text, p_operations jsonb, p_quota bigint,
     OUT outcome text, OUT "position" bigint, OUT blocked text[], OUT unblocked text[], OUT told_users text[], OUT told_positions bigint[],
@@ -126,7 +134,8 @@ BEGIN
     IF cardinality(blocked) + cardinality(unblocked) = 0 THEN RETURN; END IF;
     outcome := 'ok';
 
-    -- In the order of the keys, as the others of all pairs lock theirs. Both rows of a pair are locked before either is looked at.
+    -- Lock all rows in the order of their keys, as all other writers of pairs do. Both rows of a pair are locked before
+    -- either is read.
     PERFORM conversations.ensure_identities(p_app, blocked);
     INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
     SELECT p_app, k.user_id, k.other_id, false
@@ -143,7 +152,8 @@ BEGIN
         DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
     END LOOP;
 
-    -- Users' logs are locked last, in the order of the users. The others' gateways must know, too; their clients are not told.
+    -- Lock the users' logs last, in the order of the users. The entries of the other users are for their gateways;
+    -- their clients do not receive them.
     WITH entry AS (
         SELECT p_user AS user_id, 22::smallint AS kind,
             jsonb_build_object('blocked', change_blocks.blocked, 'unblocked', change_blocks.unblocked) AS operations
@@ -167,7 +177,7 @@ BEGIN
 END
 $$;
 
--- A page of the users whom a user has blocked, in the order of their ids. The first row has how many there are in all; the users of the page follow.
+-- Lists one page of the users that a user has blocked, by id. The first row has the total, and the users follow.
 CREATE OR REPLACE FUNCTION conversations.list_blocks(p_app uuid, p_user text, p_page_size bigint, p_from text)
 RETURNS TABLE (total bigint, user_id text)
 LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
@@ -181,8 +191,9 @@ BEGIN
 END
 $$;
 
--- A page of the users with whom a user has a block, for gateways, in the order of their ids. `p_from`: the last user of the page before, or the empty text.
--- `is_own`: the user has blocked that one; `is_of_other`: that one has blocked the user.
+-- Lists one page of the users with whom a user has a block, by id, for gateways. `p_from`: the last user of the
+-- previous page, or the empty text. `is_own`: the caller has blocked this user. `is_of_other`: this user has blocked
+-- the caller.
 CREATE OR REPLACE FUNCTION conversations.block_pairs(p_app uuid, p_user text, p_from text, p_page_size bigint)
 RETURNS TABLE (user_id text, is_own boolean, is_of_other boolean)
 LANGUAGE plpgsql STABLE ROWS 10 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
@@ -199,8 +210,9 @@ BEGIN
 END
 $$;
 
--- Ends blocks that a user who is erased has made until `p_until`. Those against the user stay, for the id can come back. Returns how many there
--- were, to be called again while that is the limit. Devices are not told: the user has none, and to the others it is as if the user were away.
+-- Removes the blocks that an erased user made until `p_until`. Blocks against the user stay, because the id can be used
+-- again. Returns the number of removed blocks; call again while it equals the limit. Devices are not notified: the user
+-- has none, and other users see no difference to an absent user.
 CREATE OR REPLACE FUNCTION conversations.forget_blocks(
     p_app uuid, p_user text, p_limit bigint, p_until timestamptz DEFAULT 'infinity') RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -210,7 +222,7 @@ DECLARE
         ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit);
     other text;
 BEGIN
-    -- In the order of the keys, as all who change blocks.
+    -- Lock in the order of the keys, as all writers of blocks do.
     INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
     SELECT p_app, k.user_id, k.other_id, false
     FROM (SELECT p_user AS user_id, u.id AS other_id FROM unnest(others) u(id) UNION ALL SELECT u.id, p_user FROM unnest(others) u(id)) k
@@ -226,8 +238,9 @@ BEGIN
 END
 $$;
 
--- Forgets whom a user who is erased has blocked and unblocked until `p_until`, as far as the user's own log says it. The entries stay: a position
--- that is missing would look lost. Returns how many there were, to be called again while that is the limit.
+-- Erases the names of users in an erased user's own log entries about blocks until `p_until`. The entries stay, because
+-- a missing position would look like a lost change. Returns the number of changed entries; call again while it equals
+-- the limit.
 CREATE OR REPLACE FUNCTION conversations.forget_logged_blocks(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE

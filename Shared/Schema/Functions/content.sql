@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Rich content: uploaded first, then referred to by messages.
+-- Rich content: uploaded first, and then referred to by messages.
 
--- Whether a user sees a message that refers to this content.
+-- True if the user sees a message that refers to this content.
 CREATE OR REPLACE FUNCTION conversations.sees_content(p_user text, p_content uuid) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
--- Content that this user may see. No row: there is none.
+-- Returns content that this user can see. No row: not found.
 CREATE OR REPLACE FUNCTION conversations.get_content(p_app uuid, p_user text, p_content uuid)
 RETURNS TABLE (content_id uuid, mime_type text, size bigint, is_uploaded boolean)
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
@@ -34,10 +34,15 @@ BEGIN
 END
 $$;
 
--- Content that is going to be uploaded. Outcomes: 'ok', also if it is there already; 'too_many', 'too_many_bytes', if the user would have more than that in no message;
--- 'app_full', 'app_full_bytes', if all users of the app would. NULL is no limit. What is in no message counts until it is swept.
+-- Registers content before its upload. Content that no message refers to counts towards quotas until it is swept.
 --
--- `p_conversation`: the app's own server uploads it for this conversation, and its owner is empty. Outcomes then also 'not_found' and 'deleted'.
+-- Outcomes, where NULL means no limit:
+-- - 'ok': also if it exists already.
+-- - 'too_many', 'too_many_bytes': the user's quota of unreferenced content is exceeded.
+-- - 'app_full', 'app_full_bytes': the quota of all of the app's users is exceeded.
+-- - 'not_found', 'deleted': the conversation does not exist.
+--
+-- `p_conversation`: the conversation for which the app's own server uploads the content. Its owner is then empty.
 CREATE OR REPLACE FUNCTION conversations.create_content(
     p_id uuid, p_app uuid, p_owner text, p_type text, p_size bigint, p_quota bigint, p_quota_bytes bigint, p_app_quota bigint, p_app_quota_bytes bigint,
     p_conversation uuid DEFAULT NULL)
@@ -62,7 +67,7 @@ BEGIN
 
     IF p_app_quota IS NOT NULL OR p_app_quota_bytes IS NOT NULL THEN
         INSERT INTO conversations.app_uploads (app_id, counted_at, number, bytes) VALUES (p_app, '-infinity', 0, 0) ON CONFLICT DO NOTHING;
-        -- Other creations of content of this app wait here until this is decided and written.
+        -- Concurrent registrations of the app's content wait here until this one is decided and written.
         SELECT * INTO total FROM conversations.app_uploads u WHERE u.app_id = p_app FOR UPDATE;
         IF total.counted_at < clock_timestamp() - interval '10 seconds' THEN
             SELECT count(*), coalesce(sum(x.size), 0) INTO total.number, total.bytes
@@ -81,8 +86,8 @@ BEGIN
 END
 $$;
 
--- The first of these contents that this user cannot put into a message: unknown, not uploaded, or not visible to the user; NULL: there is none. Locks them,
--- so that they stay.
+-- Returns the first of these contents that this user cannot send in a message, because it is unknown, not uploaded, or
+-- not visible to the user; NULL: none. Locks the contents, so that they are not removed.
 CREATE OR REPLACE FUNCTION conversations.unsendable(p_app uuid, p_user text, p_contents uuid[]) RETURNS uuid
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -99,7 +104,7 @@ BEGIN
 END
 $$;
 
--- Locks contents, in the order of their ids: transactions that need several wait for each other, and never in a circle.
+-- Locks contents in the order of their ids, so that transactions that need several do not deadlock.
 CREATE OR REPLACE FUNCTION conversations.lock_contents(p_contents uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -111,7 +116,7 @@ BEGIN
 END
 $$;
 
--- The contents to which these messages of a conversation refer.
+-- Returns the contents to which these messages of a conversation refer.
 CREATE OR REPLACE FUNCTION conversations.contents_of(p_conversation uuid, p_ordinals bigint[]) RETURNS uuid[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -123,8 +128,9 @@ BEGIN
 END
 $$;
 
--- Some contents have just lost a reference: notes the time, where it was the last one. Each is locked before the look whether another message
--- refers to it: of two transactions that remove the last two references, the later one sees that the other is gone.
+-- Sets the time of the last reference for contents that have lost their last one. Each content is locked before the
+-- check for other references. So if two transactions remove the last two references, the later one sees that the other
+-- is gone.
 CREATE OR REPLACE FUNCTION conversations.note_unreferenced(p_contents uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -138,7 +144,7 @@ BEGIN
 END
 $$;
 
--- A message refers to these contents from now on, and to no others.
+-- Sets the contents to which a message refers.
 CREATE OR REPLACE FUNCTION conversations.refer_contents(p_conversation uuid, p_ordinal bigint, p_contents uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -156,7 +162,7 @@ BEGIN
 END
 $$;
 
--- All messages of a conversation are gone, and refer to nothing any more.
+-- Deletes the references of a conversation whose messages are all gone.
 CREATE OR REPLACE FUNCTION conversations.unrefer_contents(p_conversation uuid, p_limit bigint DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -172,7 +178,8 @@ BEGIN
 END
 $$;
 
--- Takes what has been in no message for `age` out of reach, and returns what is out of reach, at most so many. Several may sweep at once.
+-- Marks up to `p_limit` contents as doomed that have been unreferenced for `age`, and returns doomed contents.
+-- Concurrent sweeps are safe.
 CREATE OR REPLACE FUNCTION conversations.sweep_contents(age interval, p_limit bigint) RETURNS TABLE (content_id uuid)
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 BEGIN

@@ -1,28 +1,35 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Conversations: created, found again if distinct, deleted.
+-- Conversations: creation, lookup of distinct ones, deletion.
 
--- The name of a set of participants in distinct_set. User ids contain no control characters, so that the joint is unambiguous.
+-- Returns the key of a set of participants in distinct_set. User ids contain no control characters, so the separator is
+-- unambiguous.
 CREATE OR REPLACE FUNCTION conversations.distinct_digest(p_users text[]) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN sha256(convert_to(array_to_string(p_users, chr(10)), 'UTF8'));
 
--- Sorted in the C collation, each once.
+-- Returns distinct users, sorted in the C collation.
 CREATE OR REPLACE FUNCTION conversations.sorted_users(p_users text[]) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(array_agg(u.id ORDER BY u.id), '{}') FROM (SELECT DISTINCT x.id COLLATE "C" AS id FROM unnest(p_users) x(id)) u);
 
--- Gives back the name of a conversation that is no longer distinct.
+-- Removes the key in distinct_set of a conversation that is no longer distinct.
 CREATE OR REPLACE FUNCTION conversations.free_set(c conversations.conversation, p_participants text[]) RETURNS void
 LANGUAGE sql VOLATILE AS $$
     DELETE FROM conversations.distinct_set d
     WHERE d.app_id = c.app_id AND d.digest = conversations.distinct_digest(p_participants) AND d.conversation_id = c.id
 $$;
 
--- Outcomes: 'created'; 'found' or 'conflict' (equal or other metadata) with the distinct conversation of these participants; 'id_in_use', with a view if
--- the caller may see it, whatever else is asked for; 'too_many'; those of admit_additions; 'busy', when it lost too many races in a row. Only 'created' takes a
--- position, the first. The actor takes part; without one, the app's own server creates it for the participants.
+-- Creates a conversation, or finds the distinct one of its participants. The actor takes part. Without an actor, the
+-- app's own server creates it for the participants.
 --
--- `p_is_limited`: true if the actor asks, and not the app's own server on their behalf.
+-- Outcomes; only 'created' has a position, the first:
+-- - 'created'.
+-- - 'found', 'conflict': the distinct conversation exists, with equal or with other metadata.
+-- - 'id_in_use': with a view if the caller may see the conversation. It takes precedence over all other outcomes.
+-- - 'too_many', and the outcomes of admit_additions.
+-- - 'busy': too many consecutive races were lost.
+--
+-- `p_is_limited`: true if the actor made the request; false if the app's own server made it for the actor.
 CREATE OR REPLACE FUNCTION conversations.create_conversation(
     p_app uuid, p_actor text, p_id uuid, p_participants text[], p_distinct boolean, p_paths text[], p_vals text[], p_limit bigint, p_oc bigint,
     p_or bigint, p_receipt_policy bigint DEFAULT 0, p_is_limited boolean DEFAULT false,
@@ -35,13 +42,13 @@ DECLARE
     kept_from text[];
     set_digest bytea := conversations.distinct_digest(users);
     winner uuid;
-    -- An additional round does not count the additions again.
+    -- A further attempt must not count the additions again.
     is_admitted boolean := NOT p_is_limited;
     c conversations.conversation;
     p conversations.participant;
 BEGIN
     FOR attempt IN 1..20 LOOP
-        -- In every round again: a retry of this very creation may have won the race.
+        -- Check in every attempt, because a retry of this creation may have won the race.
         IF EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id)
             OR p_actor IS NULL AND (EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) OR conversations.is_other_id(p_id))
         THEN
@@ -55,13 +62,14 @@ BEGIN
         END IF;
 
         IF p_distinct THEN
-            -- Waits for a creation of the same set that has not committed yet. Its row is seen by the next statement only.
+            -- Waits for an uncommitted creation of the same set. Only the next statement sees its row.
             INSERT INTO conversations.distinct_set (app_id, digest, conversation_id) VALUES (p_app, set_digest, p_id) ON CONFLICT DO NOTHING;
             IF NOT FOUND THEN
                 SELECT d.conversation_id INTO winner FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest;
                 CONTINUE WHEN NOT FOUND;
                 SELECT * INTO c FROM conversations.conversation x WHERE x.id = winner FOR UPDATE;
-                -- While this waited its participants may have changed, or it was deleted: then the set is free again.
+                -- During the wait, its participants may have changed, or it may have been deleted. Then the set is free
+                -- again.
                 CONTINUE WHEN NOT FOUND OR c.deleted_position IS NOT NULL OR NOT c.is_distinct OR winner = p_id;
                 SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = winner AND x.user_id = p_actor;
                 outcome := CASE WHEN p_paths IS NULL OR metadata.equals_tree(winner, p_paths, p_vals) THEN 'found' ELSE 'conflict' END;
@@ -96,7 +104,7 @@ BEGIN
         ON CONFLICT DO NOTHING
         RETURNING * INTO c;
         IF FOUND THEN EXIT; END IF;
-        -- The id was taken at this moment.
+        -- Another transaction has taken the id in between.
         IF p_distinct THEN
             DELETE FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest AND d.conversation_id = p_id;
         END IF;
@@ -122,15 +130,17 @@ BEGIN
 END
 $$;
 
--- Deletion for all, or from the caller's devices. Outcomes: 'ok', 'not_found' (also what the user does not see), 'access_denied' to a former participant
--- who wants to delete for all. The app's own server (no actor) may delete each for all, and is told 'deleted' of one that is.
+-- Deletes a conversation for all, or from the caller's devices. Outcomes: 'ok'; 'not_found', also for a conversation
+-- that the user does not see; 'access_denied' to a former participant who wants to delete for all. The app's own server
+-- (no actor) may delete any conversation for all; for a deleted one, the outcome is 'deleted'.
 --
--- From the devices, with `p_up_to`: only what came up to this position. The conversation stays on the list (`is_partial`) if the user sees newer messages or
--- was added later; otherwise everything goes. A position at or before one up to which everything is hidden already, and one before all that the user sees, have
--- no effect, and then there is no `user_position`.
+-- From the devices, with `p_up_to`: deletes only messages up to this position. The conversation stays on the list
+-- (`is_partial`) if the user sees newer messages or was added later; otherwise everything is hidden. A position has no
+-- effect if everything up to it is already hidden, or if it precedes everything that the user sees. Then there is no
+-- `user_position`.
 --
--- For all: former participants who see the conversation get an entry of kind 21 in their logs. `former_…` says who, and where their logs have come to, with
--- times in microseconds since 1970.
+-- For all: former participants who see the conversation get an entry of kind 21 in their own logs. `former_…` are these
+-- users with the positions and times of their entries, in microseconds since 1970.
 CREATE OR REPLACE FUNCTION conversations.delete_conversation(
     p_app uuid, p_actor text, p_conversation uuid, p_mode text, p_leave boolean, p_oc bigint, p_or bigint, p_up_to bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT user_position bigint,
@@ -146,7 +156,7 @@ DECLARE
     cut bigint;
     seen bigint;
     newer bigint;
-    -- Whether there is more of what goes than of what stays: the lesser part is what is counted.
+    -- True if more messages are hidden than kept. The smaller part is counted.
     is_long boolean;
     counted record;
 BEGIN

@@ -1,15 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Messages that an app's own server has sent later.
+-- Delayed messages of an app's own server.
 
--- After how long a typist is announced again: stock clients forget a typist of whom they hear nothing for 6 to 11 seconds.
+-- Returns the interval at which typing is announced again. Stock clients drop a typist after 6 to 11 seconds without a
+-- signal.
 CREATE OR REPLACE FUNCTION conversations.typing_step() RETURNS interval
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN interval '2500 milliseconds';
 
--- Takes a message that is to be sent after a delay, before the end of which its sender is shown as typing for a while (both in milliseconds). Outcomes: 'ok',
--- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' if a
--- conversation, an announcement, or a message that is or waits elsewhere has the id, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no
--- limit) that wait. `is_typing`: from now on.
+-- Stores a message that is to be sent after a delay. For a time before its end, the sender is shown as typing (both in
+-- milliseconds). `is_typing` is true if the typing begins now.
+--
+-- Outcomes:
+-- - 'ok': also if the message is already stored.
+-- - 'not_found', 'deleted', 'access_denied', 'unknown_sender': send_message would refuse the message now.
+-- - 'id_in_use': a conversation, an announcement, or a message or delayed message elsewhere has the id.
+-- - 'unknown_content': with the first of `p_contents` that cannot be sent.
+-- - 'too_many': the app would have more than `p_quota` delayed messages (NULL: no limit).
 CREATE OR REPLACE FUNCTION conversations.delay_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_contents uuid[], p_sender_name text,
     p_delay bigint, p_typing bigint, p_quota bigint, OUT outcome text, OUT bad_content uuid, OUT is_typing boolean)
@@ -20,14 +26,14 @@ DECLARE
     typing_at timestamptz;
 BEGIN
     is_typing := false;
-    -- Erasing the sender waits for this lock, and removes the message; or this waits for the erasing.
+    -- Erasing the sender waits for this lock and then deletes the message, or this transaction waits for the erasure.
     PERFORM FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_actor FOR KEY SHARE;
     PERFORM FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
     IF NOT FOUND THEN
         outcome := conversations.absence(p_app, p_conversation);
         RETURN;
     END IF;
-    -- As send_message does: nothing is sent or scheduled under this id meanwhile.
+    -- send_message takes the same lock, so nothing is sent or scheduled under this id in between.
     PERFORM pg_advisory_xact_lock(uuid_hash_extended(p_id, 3));
     place := coalesce(
         (SELECT x.conversation_id FROM conversations.message_place x WHERE x.message_id = p_id),
@@ -56,7 +62,7 @@ BEGIN
         RETURN;
     END IF;
     due := clock_timestamp() + p_delay * interval '1 millisecond';
-    -- No message refers to it until then: it must not be swept before.
+    -- No message refers to the content until then. It must not be swept before.
     UPDATE conversations.content x SET unreferenced_since = due WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
     typing_at := due - p_typing * interval '1 millisecond';
     is_typing := p_typing > 0 AND p_actor IS NOT NULL AND typing_at <= clock_timestamp();
@@ -68,16 +74,16 @@ BEGIN
 END
 $$;
 
--- Apps with delayed messages that are due, at most `p_apps`, in the order of their ids behind `p_after`, and from the first app again at the end. `ids`: the
--- first `p_limit` messages that are to be sent, in their order; `is_typing`: senders are to be shown as typing. The last row has no app: `next_in` is the time
--- until anything is due, in microseconds, NULL if no message waits.
+-- Returns up to `p_apps` apps with due delayed messages, in the order of their ids after `p_after`, and then from the
+-- first app on. `ids`: the first `p_limit` due messages, in order. `is_typing`: senders are to be shown as typing. The
+-- last row has no app: `next_in` is the time until anything is due, in microseconds; NULL: no message is pending.
 CREATE OR REPLACE FUNCTION conversations.due_delayed(p_after uuid, p_apps bigint, p_limit bigint)
 RETURNS TABLE (app_id uuid, ids uuid[], is_typing boolean, next_in bigint)
 LANGUAGE plpgsql STABLE ROWS 10 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 #variable_conflict use_column
 DECLARE
     moment CONSTANT timestamptz := clock_timestamp();
-    -- Apps that one call looks at. Most of them have messages that are not due yet.
+    -- The maximum number of apps that one call examines. Most have messages that are not due yet.
     most_looks CONSTANT int := 1000;
     next timestamptz := least(
         (SELECT x.typing_at FROM conversations.delayed_message x WHERE x.typing_at IS NOT NULL ORDER BY x.typing_at LIMIT 1),
@@ -116,7 +122,8 @@ BEGIN
 END
 $$;
 
--- When the first message that waits in the conversation of another one, and is due before it, is tried; NULL: none is due before it.
+-- Returns the time of the next attempt of the first delayed message that precedes this one in its conversation; NULL:
+-- none.
 CREATE OR REPLACE FUNCTION conversations.earlier_delayed(d conversations.delayed_message) RETURNS timestamptz
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
@@ -127,9 +134,12 @@ BEGIN
 END
 $$;
 
--- Sends a delayed message that is due. Outcomes: what send_message answers, where anything but 'ok' means that the message was dropped, since its conversation
--- is gone or its sender has left; 'none', if it is not due any more, or another instance sends it or an earlier one of its conversation. A conversation that is
--- locked for long is an error.
+-- Sends a due delayed message. If the conversation stays locked, the call fails.
+--
+-- Outcomes:
+-- - those of send_message. Any other than 'ok' means that the message was dropped, because its conversation is gone or
+--   its sender has left.
+-- - 'none': the message is not due any longer, or another instance sends it or an earlier one of its conversation.
 CREATE OR REPLACE FUNCTION conversations.send_delayed(
     p_id uuid,
     OUT outcome text, OUT app_id uuid, OUT conversation_id uuid, OUT message_id uuid, OUT actor text, OUT sender_name text,
@@ -147,10 +157,11 @@ BEGIN
         outcome := 'none';
         RETURN;
     END IF;
-    -- One that was put off, or that another instance is sending: its deletion is seen when its transaction has ended, and then it is in the conversation.
+    -- An earlier message was postponed, or another instance is sending it. Its deletion becomes visible when that
+    -- transaction commits, and then it is in the conversation.
     earlier := conversations.earlier_delayed(d);
     IF earlier IS NOT NULL THEN
-        -- What waits for one that was put off becomes due with it, and is not looked at until then.
+        -- A message behind a postponed one becomes due together with it, and is not examined before.
         UPDATE conversations.delayed_message x SET next_at = earlier WHERE x.id = d.id AND x.next_at < earlier;
         outcome := 'none';
         RETURN;
@@ -173,7 +184,8 @@ BEGIN
 END
 $$;
 
--- Has a delayed message that could not be sent wait for a second more, with all others of its conversation that are due by then: they keep their order.
+-- Postpones a delayed message that could not be sent by one second. All other messages of its conversation that are due
+-- by then are postponed as well, so that they keep their order.
 CREATE OR REPLACE FUNCTION conversations.put_off_delayed(p_id uuid) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -187,8 +199,9 @@ BEGIN
 END
 $$;
 
--- Goes on with the typing of those of an app who are to be shown so, at most `p_limit` of them. Actions: 'started', to be said once more; 'finished' of those whose
--- conversation is gone, or who do not take part in it any more and are no bot: their typing is over. A message that is due ends it in any case.
+-- Advances the typing of up to `p_limit` senders of an app. Actions: 'started' announces the typing again; 'finished'
+-- ends it for senders whose conversation is gone, or who do not take part any longer and are no bots. A due message
+-- ends it in any case.
 CREATE OR REPLACE FUNCTION conversations.type_delayed(p_app uuid, p_limit bigint) RETURNS TABLE (conversation_id uuid, actor text, action text)
 LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -202,7 +215,7 @@ BEGIN
     ), judged AS MATERIALIZED (
         SELECT d.id, c.is_there AND coalesce(p.is_there, i.is_bot, false) AS may_type
         FROM due d
-        -- Each is looked up by itself.
+        -- Each row is found by an index lookup.
         LEFT JOIN LATERAL (
             SELECT true AS is_there FROM conversations.conversation x
             WHERE x.id = d.conversation_id AND x.app_id = d.app_id AND x.deleted_position IS NULL OFFSET 0) c ON true

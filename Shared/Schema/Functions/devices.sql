@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Devices: where pushes go.
+-- Devices: the destinations of pushes.
 
--- Where a device can be reached. Outcomes: 'ok'; 'too_many', if the user has `p_quota` other devices (NULL: no limit), each of which was heard of within
--- 90 days. One that was not makes room.
+-- Stores a device's push token. Outcomes: 'ok'; 'too_many', if the user has `p_quota` other devices (NULL: no limit)
+-- that were all updated within 90 days. An older device is removed instead.
 CREATE OR REPLACE FUNCTION conversations.set_push_token(
     p_app uuid, p_device text, p_user text, p_type text, p_token text, p_bundle text, p_sender text, p_version text, p_quota bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
@@ -26,7 +26,7 @@ BEGIN
 END
 $$;
 
--- A device's push token, removed by its user alone.
+-- Deletes a device's push token, if it belongs to this user.
 CREATE OR REPLACE FUNCTION conversations.delete_push_token(p_app uuid, p_user text, p_device text) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN

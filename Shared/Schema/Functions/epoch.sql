@@ -1,32 +1,35 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The history that positions and times belong to. The epoch changes when the database is not what it was: restored, another primary, or a clock
--- that went back. Clients that know another epoch load everything again.
+-- The epoch identifies the history to which positions and times belong. It changes when the database was restored, when
+-- another server became primary, or when the clock was set back. Clients that know another epoch load everything again.
 
--- Begins another epoch, and returns it: what clients know of positions and times no longer holds.
+-- Begins a new epoch and returns it. Clients' positions and times are then invalid.
 CREATE OR REPLACE FUNCTION conversations.renew_epoch() RETURNS text
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE conversations.epoch e
     SET value = lpad(to_hex(greatest(
             (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-            -- Also where the clock has gone back.
+            -- The epoch increases even if the clock was set back.
             CASE WHEN e.value ~ '^[0-9a-f]{24}$' THEN ('x' || lpad(substr(e.value, 1, 14), 16, '0'))::bit(64)::bigint + 1 ELSE 0 END)), 14, '0')
         || substr(replace(gen_random_uuid()::text, '-', ''), 1, 10)
     RETURNING e.value
 $$;
 
--- The epoch, another one if the database is not what it was when this was called last, and how far its write-ahead log reaches.
+-- Returns the epoch and the end of the write-ahead log. It begins a new epoch if the database differs from its state at
+-- the last call.
 --
--- known, seen: what a process was told last; null if nothing. A log that has become shorter since was put back: a copy of the disk has the timeline and
--- the identifier of the original. (What has been flushed survives every crash, so nothing else makes it shorter.) Services call this when they start and
--- every 2 s. On a replica nothing changes, and reached is null, as where the end of the log cannot be seen.
+-- known, seen: the epoch and the end of the log that a process received last; null: none. If the log is shorter than
+-- `seen`, the database was restored from a copy of the disk, which has the original's timeline and identifier. (Flushed
+-- log survives every crash, so nothing else makes it shorter.) Services call this when they start and every 2 s. On a
+-- replica nothing changes, and reached is null. It is also null if the role cannot read the end of the log.
 --
--- A clock of the database that goes back is another history, too. Clients replay from the time of the last packet they got. Packets carry times of this
--- clock, and a replay begins 30 s before the time asked for. If the clock is put right after it was ahead, entries are made whose times lie before packets
--- that clients have: a replay would not bring them. So when the clock has gone back by more than a part of the 30 s, the epoch changes.
+-- If the database's clock is set back, its history changes, too. Clients replay from the time of the last packet that
+-- they received. Packets carry times of this clock, and a replay begins 30 s before the requested time. If a clock that
+-- was ahead is corrected, new entries have times before packets that clients already have, and a replay would miss
+-- them. So the epoch changes if the clock goes back by more than a part of the 30 s.
 --
--- clock_mark: a time that the clock has shown. It is at most 5 s behind the latest one as long as a service runs. One row is written every 5 s; writes of
--- clients cost nothing. Set back by less than 5 s nothing happens, and by 14 s or more it is always noticed. set_back_from: what the clock had shown when it
--- went back last.
+-- clock_mark: a time that the clock has shown, at most 5 s behind the latest one while a service runs. One row is
+-- written every 5 s; clients' writes cost nothing. A change of less than 5 s has no effect, and one of 14 s or more is
+-- always detected. set_back_from: the time that the clock showed before it was last set back.
 CREATE OR REPLACE FUNCTION conversations.check_epoch(known text, seen bigint) RETURNS TABLE (epoch text, reached bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -40,7 +43,7 @@ DECLARE
 BEGIN
     SELECT * INTO stored FROM conversations.epoch;
     epoch := stored.value;
-    -- Nothing can be written, and so nothing can have changed.
+    -- Nothing can be written, so nothing can have changed.
     IF current_setting('transaction_read_only')::boolean THEN
         RETURN NEXT;
         RETURN;
@@ -48,23 +51,24 @@ BEGIN
     BEGIN
         reached := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
     EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
-        -- Then a log that has become shorter goes unnoticed.
+        -- Without this value, a shortened log is not detected.
         reached := NULL;
     END;
     BEGIN
         SELECT s.system_identifier INTO identifier FROM pg_control_system() s;
     EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
-        -- The migrating role may not look, or there is nothing to see: then the others must show it.
+        -- The migrating role lacks the permission, or the server lacks the function. The other checks must suffice.
         identifier := stored.system_identifier;
     END;
     BEGIN
-        -- The timeline of what is written now: pg_control_checkpoint() shows the one of before until the first checkpoint after a promotion, minutes later.
+        -- Use the timeline of the present write position. After a promotion, pg_control_checkpoint() shows the old one
+        -- for minutes, until the first checkpoint.
         line := ('x' || lpad(substr(pg_walfile_name('0/0'::pg_lsn + reached), 1, 8), 16, '0'))::bit(64)::bigint;
     EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
         line := NULL;
     END;
     line := coalesce(line, stored.timeline);
-    -- Of several at once one decides, and the others see what it did.
+    -- Of concurrent calls, one decides, and the others see its result.
     FOR attempt IN 1..2 LOOP
         clock := clock_timestamp();
         was_set_back := coalesce(clock < stored.clock_mark - tolerance, false);
@@ -81,7 +85,7 @@ BEGIN
         stored.clock_mark := clock;
     END LOOP;
     IF stored.clock_mark IS NULL OR clock > stored.clock_mark + tolerance THEN
-        -- One that is about to do the same is not waited for, nor is the disk or a standby: a mark that is lost does no harm.
+        -- Do not wait for a concurrent update, for the disk or for a standby: losing a mark is harmless.
         PERFORM set_config('synchronous_commit', 'off', true);
         UPDATE conversations.epoch e SET clock_mark = clock
         WHERE e.is_only = (SELECT o.is_only FROM conversations.epoch o FOR UPDATE SKIP LOCKED)
@@ -92,11 +96,13 @@ BEGIN
 END
 $$;
 
--- The epoch, as check_epoch(known, seen) says it, and whether a replay from p_since brings everything as far as clocks are concerned.
+-- Returns the epoch from check_epoch(known, seen), and whether clocks allow a complete replay from p_since.
 --
--- Not if that time has not come yet: only a clock that went back has shown it. Nor about the time at which the clock went back last. For some seconds
--- gateways still show times of the clock as it was, also to clients that have heard of the new epoch already. When the clock comes to these times once
--- more, nothing tells the ones from the others.
+-- The replay is uncertain in two cases:
+-- - p_since is in the future, so a clock that was set back has shown it.
+-- - p_since is near the time at which the clock was last set back. For some seconds, gateways still show times of the
+--   old clock, even to clients that already know the new epoch. When the clock reaches these times again, old and new
+--   times cannot be distinguished.
 CREATE OR REPLACE FUNCTION conversations.check_replay(p_since timestamptz, known text, seen bigint) RETURNS TABLE (epoch text, is_certain boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Erasing a user: the account at once, then what the user wrote, in small transactions.
+-- Erasure of a user: the account immediately, and then the user's messages in small transactions.
 
--- Erases the account of a user, and notes that the rest is owed. The user's id stays where others need it: in conversations, as the sender of messages that
--- have no parts any more; and with a suspension, which must not end so. Outcomes: 'ok', with the entries in the logs of all who followed the user;
--- 'not_found'. To erase a user again is to do all of it again, for what came since.
+-- Erases the account of a user and stores the pending erasure of the rest. The user's id stays where others need it: in
+-- conversations, as the sender of messages without parts, and for a suspension, which must persist. Outcomes: 'ok',
+-- with the entries in the logs of all followers; 'not_found'. Erasing a user again repeats everything, for data written
+-- since.
 CREATE OR REPLACE FUNCTION conversations.erase_user(
     p_app uuid, p_user text, OUT outcome text, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     before conversations.identity;
 BEGIN
-    -- A sign-in of this user waits for this lock: its session is not one of those that are removed here.
+    -- A sign-in of this user waits for this lock, so its new session is not removed here.
     SELECT i.* INTO before FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user FOR UPDATE;
     IF NOT FOUND THEN outcome := 'not_found'; RETURN; END IF;
     outcome := 'ok';
@@ -33,8 +34,8 @@ BEGIN
 END
 $$;
 
--- Takes the parts of these messages of a user, whose conversation the caller has locked: each is a change of the conversation, made by the user. Users who
--- have left the conversation lose what was kept for them.
+-- Erases the parts of these messages of a user. The caller has locked their conversation. Each erasure is a change of
+-- the conversation, made by the user. The former parts that users who have left still see are deleted.
 CREATE OR REPLACE FUNCTION conversations.erase_parts(p_conversation uuid, p_user text, p_ordinals bigint[])
 RETURNS TABLE (
     "position" bigint, created_at timestamptz, message_count bigint, message conversations.message_row, hidden_from text[])
@@ -44,7 +45,7 @@ DECLARE
     erased record;
     place bigint;
 BEGIN
-    -- Of all messages at once: each by itself would be in another order than others lock them.
+    -- Lock the contents of all messages together, because locking per message would break the common order.
     PERFORM conversations.lock_contents(conversations.contents_of(p_conversation, p_ordinals));
     FOREACH place IN ARRAY p_ordinals LOOP
         UPDATE conversations.message x
@@ -66,7 +67,8 @@ BEGIN
 END
 $$;
 
--- The same in a conversation that is gone for all, without a change: no user is told of it any more.
+-- Erases the parts of messages in a conversation that was deleted for all. No change is written, because no user sees
+-- it any longer.
 CREATE OR REPLACE FUNCTION conversations.erase_parts_of_gone(p_conversation uuid, p_user text, p_ordinals bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -83,12 +85,12 @@ BEGIN
 END
 $$;
 
--- The end of an erasure: what a session that had ended may have written since, while a gateway still knew it. Push tokens of a later sign-in stay; whom the user
--- follows is not kept with a time, and stays if there was one.
+-- Completes an erasure: deletes data that an ended session wrote while a gateway still accepted it. Push tokens of a
+-- later sign-in stay. Follows have no time, so they stay if the user has signed in since.
 CREATE OR REPLACE FUNCTION conversations.erase_late(p_app uuid, p_user text, p_until timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    -- All sessions of before are gone.
+    -- The time of the first sign-in since the erasure. All earlier sessions are gone.
     signed_in timestamptz := (SELECT min(s.created_at) FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user);
 BEGIN
     DELETE FROM conversations.push_token t
@@ -98,15 +100,16 @@ BEGIN
 END
 $$;
 
--- When the messages are done, erases what else there was until `p_until`: announcements to and by the user, contents that only the user's messages
--- referred to, and blocks. Whom the user has blocked since signing in again stays blocked. Returns whether that was all.
+-- After the messages, erases the remaining data until `p_until`: announcements to and by the user, contents that only
+-- the user's messages referred to, and blocks. Blocks made since a later sign-in stay. Returns true if nothing is left.
 --
--- `p_forgets`: this is the end, and where the user sent messages from outside is not needed any more, if it was noted before this time. NULL: it is kept.
+-- `p_forgets`: the erasure is ending, so records of outside messages from before this time are deleted. NULL: they are
+-- kept.
 CREATE OR REPLACE FUNCTION conversations.erase_rest(
     p_app uuid, p_user text, p_until timestamptz, p_limit bigint, p_forgets timestamptz DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    -- All sessions of before are gone. Without one, this is NULL and does not count.
+    -- All earlier sessions are gone. Without a session, the second value is NULL and has no effect.
     blocks_until timestamptz := least(
         p_until, (SELECT min(s.created_at) FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user));
     announcements bigint;
@@ -115,7 +118,7 @@ DECLARE
     blocks bigint;
 BEGIN
     announcements := conversations.forget_announcements(p_app, p_user, p_limit, p_until);
-    -- Gateways remove the bytes of what is out of reach, the oldest first.
+    -- Gateways remove the bytes of doomed contents, oldest first.
     UPDATE conversations.content x SET is_doomed = true, unreferenced_since = '-infinity'
     WHERE x.id IN (
         SELECT y.id FROM conversations.content y
@@ -134,12 +137,13 @@ BEGIN
 END
 $$;
 
--- Apps with erasures that are due, at most `p_apps`, in the order of their ids behind `p_after`, and from the first app again at the end.
+-- Returns up to `p_apps` apps with due erasures, in the order of their ids after `p_after`, and then from the first app
+-- on.
 CREATE OR REPLACE FUNCTION conversations.apps_with_erasures(p_after uuid, p_apps bigint) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     moment CONSTANT timestamptz := clock_timestamp();
-    -- Apps that one call looks at. Some have erasures that are not due yet.
+    -- The maximum number of apps that one call examines. Some have erasures that are not due yet.
     most_looks CONSTANT int := 1000;
     place uuid := p_after;
     seen record;
@@ -164,7 +168,7 @@ BEGIN
 END
 $$;
 
--- The rows (ctid) of an app's erasures that have been due for the longest time, at most `p_limit`.
+-- Returns the rows (ctid) of up to `p_limit` erasures of an app, longest due first.
 CREATE OR REPLACE FUNCTION conversations.due_erasures(p_app uuid, p_limit bigint) RETURNS tid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -176,8 +180,9 @@ BEGIN
 END
 $$;
 
--- What the user wrote until this time is erased. In the first round, while the grace lasts, that is everything, unless the user has come back: the times of
--- messages can be ahead of the clock, since they never run against their order, and the clock may have been set back.
+-- Returns the time up to which messages are erased. In the first round, during the grace period, all messages are
+-- erased unless the user has returned. Messages can have times ahead of the clock, because times never decrease in the
+-- order of messages, and the clock may have been set back.
 CREATE OR REPLACE FUNCTION conversations.erased_until(e conversations.erasure, p_grace interval) RETURNS timestamptz
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -192,8 +197,9 @@ BEGIN
 END
 $$;
 
--- Goes on with the erasure of one user of an app: looks at some messages of one conversation, and takes the parts of at most `p_limit`. The first row has the
--- outcome: 'idle', if nothing is to be done now, or another instance does it; 'working'. The others are changes, all of one conversation.
+-- Continues the erasure of one user of an app: examines a range of messages of one conversation and erases the parts of
+-- up to `p_limit`. The first row has the outcome: 'idle' if no work is due or another instance does it; 'working'. The
+-- other rows are changes, all of one conversation.
 CREATE OR REPLACE FUNCTION conversations.erase_some(p_app uuid, p_limit bigint)
 RETURNS TABLE (
     outcome text, app_id uuid, user_id text, conversation_id uuid, "position" bigint, created_at timestamptz, message_count bigint,
@@ -201,10 +207,11 @@ RETURNS TABLE (
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 #variable_conflict use_column
 DECLARE
-    -- How long a gateway may go on with a session that has ended. One that has missed the notice asks about its sockets' sessions every 25 s, and
-    -- waits for the answer for up to 10 s; a call that was made until then may take 10 s more. The rest is for one that is late.
+    -- The time for which a gateway may still accept an ended session. A gateway that missed the notice checks its
+    -- sockets' sessions every 25 s and waits up to 10 s for the answer. A call made until then may take 10 s more. The
+    -- rest is a reserve.
     grace CONSTANT interval := '60 seconds';
-    -- Messages that are looked at in one transaction.
+    -- The number of messages that one transaction examines.
     span CONSTANT bigint := 1000;
     e conversations.erasure;
     until_time timestamptz;
@@ -214,7 +221,8 @@ DECLARE
     seen record;
     is_last boolean;
 BEGIN
-    -- Any of them, so that one user who wrote much does not hold up the others. What another instance has changed meanwhile may be due no more.
+    -- Choose a random one, so that a user with many messages does not delay the others. A row that another instance has
+    -- changed in between may not be due any longer.
     SELECT * INTO e FROM conversations.erasure x
     WHERE x.ctid = ANY (conversations.due_erasures(p_app, 100)) AND x.not_before <= clock_timestamp()
     ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
@@ -224,7 +232,7 @@ BEGIN
     outcome := NULL;
     app_id := e.app_id;
     user_id := e.user_id;
-    -- Those that the user takes or took part in, and those into which messages were sent for the user from outside.
+    -- The next conversation that has or had the user as a participant, or that contains outside messages for the user.
     next_conversation := least(
         (SELECT u.conversation_id FROM conversations.user_conversation u
         WHERE u.app_id = e.app_id AND u.user_id = e.user_id AND (e.conversation_id IS NULL OR u.conversation_id > e.conversation_id)
@@ -234,7 +242,8 @@ BEGIN
         ORDER BY o.conversation_id LIMIT 1));
 
     IF e.conversation_id IS NOT NULL THEN
-        -- The lock comes before the look: a message that was being sent is seen, and no position is taken by others meanwhile.
+        -- Lock before reading. A message that was being sent is then visible, and no other change takes a position in
+        -- between.
         SELECT c.position, c.deleted_position IS NOT NULL INTO position_before, is_gone FROM conversations.conversation c
         WHERE c.id = e.conversation_id AND c.app_id = e.app_id FOR UPDATE;
         IF FOUND THEN
@@ -273,7 +282,8 @@ BEGIN
         END IF;
     END IF;
 
-    -- The second round, which begins when no ended session is used any more, however long the first one took.
+    -- The second round begins after the grace period, when no ended session is in use, regardless of the first round's
+    -- duration.
     is_last := e.not_before >= e.requested_at + grace;
     IF next_conversation IS NOT NULL THEN
         UPDATE conversations.erasure x SET conversation_id = next_conversation, ordinal = 0 WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
@@ -282,7 +292,7 @@ BEGIN
     THEN
         RETURN;
     ELSIF NOT is_last THEN
-        -- Once more from the beginning, then.
+        -- Start the second round from the first conversation after the grace period.
         UPDATE conversations.erasure x SET conversation_id = NULL, ordinal = 0, not_before = e.requested_at + grace
         WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     ELSE

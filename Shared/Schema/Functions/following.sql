@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Following: whose identity a user is shown, and learns changes of.
+-- Following: a user sees the identities of the users they follow, with their changes.
 
--- The same for two users only.
+-- True if two users were in a conversation at the same time.
 CREATE OR REPLACE FUNCTION conversations.have_met(p_app uuid, p_user text, p_other text) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -18,7 +18,8 @@ BEGIN
 END
 $$;
 
--- The other users with whom a user was in a conversation at the same time. Looked up conversation by conversation.
+-- Returns the other users with whom a user was in a conversation at the same time. Each conversation is found by an
+-- index lookup.
 CREATE OR REPLACE FUNCTION conversations.met(p_app uuid, p_user text) RETURNS TABLE (user_id text)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
 BEGIN
@@ -36,7 +37,8 @@ BEGIN
 END
 $$;
 
--- Those of some users whom a user has met. A few are looked for one by one; for more, all whom the user has met are found once.
+-- Returns the members of `p_others` that a user has met. A few are checked individually; for more, all users that the
+-- user has met are read once.
 CREATE OR REPLACE FUNCTION conversations.met_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -48,7 +50,7 @@ BEGIN
 END
 $$;
 
--- Whether both are participants of the same conversation now.
+-- True if both are at present participants of the same conversation.
 CREATE OR REPLACE FUNCTION conversations.are_together(p_app uuid, p_user text, p_other text) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -66,7 +68,6 @@ BEGIN
 END
 $$;
 
--- Whether a user follows another one.
 CREATE OR REPLACE FUNCTION conversations.is_followed(p_app uuid, p_user text, p_followed text) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -77,7 +78,7 @@ BEGIN
 END
 $$;
 
--- The users whom a user follows. Each user's row is looked up by itself.
+-- Returns the users that a user follows. Each user's row is found by an index lookup.
 CREATE OR REPLACE FUNCTION conversations.followed(p_app uuid, p_user text) RETURNS TABLE (user_id text)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
 BEGIN
@@ -91,7 +92,7 @@ BEGIN
 END
 $$;
 
--- Those of some users whom a user follows, as is_followed says of each.
+-- Returns the members of `p_others` that a user follows, by the rule of is_followed.
 CREATE OR REPLACE FUNCTION conversations.followed_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -109,7 +110,8 @@ BEGIN
 END
 $$;
 
--- Those of some users who follow a user, as is_followed says of each. Only the user's own conversations are read to find out whom the user has met.
+-- Returns the members of `p_others` that follow a user, by the rule of is_followed. It reads only the user's own
+-- conversations to find the users met.
 CREATE OR REPLACE FUNCTION conversations.followers_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -127,7 +129,7 @@ BEGIN
 END
 $$;
 
--- The users who follow a user. Each user's row is looked up by itself.
+-- Returns the users who follow a user. Each user's row is found by an index lookup.
 CREATE OR REPLACE FUNCTION conversations.followers(p_app uuid, p_user text) RETURNS TABLE (user_id text)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
 BEGIN
@@ -141,7 +143,7 @@ BEGIN
 END
 $$;
 
--- Those of some users whom a user does not follow, in the order of their ids.
+-- Returns the members of `p_others` that a user does not follow, by id.
 CREATE OR REPLACE FUNCTION conversations.not_followed(p_app uuid, p_user text, p_others text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -152,8 +154,8 @@ BEGIN
 END
 $$;
 
--- A page of the identities a user follows, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and how many there are in all. A cursor
--- that is no longer followed still stands where it would be.
+-- Lists one page of the identities that a user follows, newest first. The first row has the outcome, 'ok' or
+-- 'unknown_cursor', and the total. A cursor that is no longer followed keeps its place.
 CREATE OR REPLACE FUNCTION conversations.list_followed(p_app uuid, p_user text, p_page_size bigint, p_from text)
 RETURNS TABLE (outcome text, total bigint, profile conversations.identity)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
@@ -182,7 +184,8 @@ BEGIN
 END
 $$;
 
--- Writes that a user follows these, in the order of their ids. A row for each who was not followed before, with the entry of the user's own log.
+-- Stores that a user follows these users, in the order of their ids. Returns a row for each user who was not followed
+-- before, with the entry of the user's own log.
 CREATE OR REPLACE FUNCTION conversations.write_follows(p_app uuid, p_user text, p_followed text[])
 RETURNS TABLE (followed text, "position" bigint, created_at timestamptz)
 LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
@@ -191,7 +194,7 @@ BEGIN
     FOREACH followed IN ARRAY p_followed LOOP
         INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, write_follows.followed, true)
         ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = true, is_met = false WHERE NOT f.is_followed;
-        -- Another call was faster.
+        -- A concurrent call was faster.
         CONTINUE WHEN NOT FOUND;
         SELECT a.position, a.created_at INTO write_follows.position, write_follows.created_at
         FROM conversations.append_user_change(p_app, p_user, 5::smallint, jsonb_build_object('user', write_follows.followed)) a;
@@ -200,8 +203,9 @@ BEGIN
 END
 $$;
 
--- Follows users, who have an identity from then on, while the user has chosen no more than `p_quota` (NULL: no limit). The first row has the outcome: 'ok',
--- or 'too_many', and then nothing was written. The others are the users who were not followed before, each with the entry of the user's own log.
+-- Follows users and creates minimal identities for them, unless the user would follow more than `p_quota` users by
+-- choice (NULL: no limit). The first row has the outcome: 'ok', or 'too_many' if nothing was written. The other rows
+-- are the users who were not followed before, each with the entry of the user's own log.
 CREATE OR REPLACE FUNCTION conversations.follow_users_within(p_app uuid, p_user text, p_followed text[], p_quota bigint)
 RETURNS TABLE (outcome text, followed text, "position" bigint, created_at timestamptz)
 LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
@@ -227,8 +231,9 @@ BEGIN
 END
 $$;
 
--- Outcomes: 'ok', with the entry of the user's own log; 'none', if the other user was not followed, or is in a conversation with the user. That a user is not
--- followed needs a row only where the two have met: otherwise there is nothing to say.
+-- Unfollows a user. Outcomes: 'ok', with the entry of the user's own log; 'none', if the other user was not followed,
+-- or is in a conversation with the user. An unfollow is stored only if the two have met; otherwise the absence of a row
+-- is enough.
 CREATE OR REPLACE FUNCTION conversations.unfollow_user(
     p_app uuid, p_user text, p_followed text, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -249,8 +254,9 @@ BEGIN
 END
 $$;
 
--- These users have just come to a conversation: participants who did not want to follow them, or whom they did not want to follow, do so again. The rows
--- are locked in one order, since other conversations' participants may be the same; they are looked up user by user.
+-- Removes unfollows between new participants of a conversation and all of its participants, so that they follow each
+-- other again. The rows are locked in one order, because other conversations may have the same participants. Each
+-- user's rows are found by an index lookup.
 CREATE OR REPLACE FUNCTION conversations.follow_again(c conversations.conversation, p_users text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -271,7 +277,7 @@ BEGIN
 END
 $$;
 
--- Whether more than the id is known of a user: they have signed in, or the application has told something of them.
+-- True if more than the id of a user is known: the user has signed in, or the app has set a property.
 CREATE OR REPLACE FUNCTION conversations.is_known(p_app uuid, p_user text) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -282,8 +288,8 @@ BEGIN
 END
 $$;
 
--- A conversation is about to forget these participants (NULL: all): that they met the others in it is not forgotten. Only for users who are known: another user
--- may name any number of the others.
+-- Stores that these participants (NULL: all) have met the others, before their rows in the conversation are deleted.
+-- Only known users get rows, because another user may name any number of unknown ones.
 CREATE OR REPLACE FUNCTION conversations.keep_follows(p_conversation uuid, p_users text[] DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
@@ -300,7 +306,7 @@ BEGIN
     JOIN known q ON q.user_id <> p.user_id
         AND (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined)
     CROSS JOIN LATERAL (VALUES (p.user_id, q.user_id), (q.user_id, p.user_id)) d(user_id, followed)
-    -- In one order, since other conversations' participants may be the same.
+    -- Insert in one order, because other conversations may have the same participants.
     ORDER BY d.user_id, d.followed
     ON CONFLICT DO NOTHING;
 END

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Identities: what the application and the users themselves say about a user.
+-- Identities: the properties of users, set by the app and by the users' tokens.
 
--- The properties of an identity that a token can carry, by the names of its claims.
+-- Returns the properties of an identity that a token can contain, by the names of the claims.
 CREATE OR REPLACE FUNCTION conversations.identity_properties(i conversations.identity) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_build_object(
@@ -9,13 +9,14 @@ LANGUAGE sql IMMUTABLE AS $$
         'phone_number', i.phone_number, 'email_address', i.email_address, 'public_key', i.public_key, 'metadata', i.metadata)
 $$;
 
--- Locks what a user may have only so much of, until the transaction ends: two calls at once cannot both find room for one more.
+-- Locks a quota of a user until the transaction ends, so that two concurrent calls cannot both use the last place.
 CREATE OR REPLACE FUNCTION conversations.lock_quota(p_app uuid, p_user text, p_kind text) RETURNS void
 LANGUAGE sql VOLATILE AS $$
     SELECT pg_advisory_xact_lock(hashtextextended(p_kind || ' ' || p_app || ' ' || p_user, 0))
 $$;
 
--- Whether anything refers to a user: a session, a conversation, a follower, a log of their own, a device, a badge, an announcement, a block.
+-- True if anything refers to a user: a session, a conversation, a follow, a log, a device, a badge, an announcement, a
+-- block.
 CREATE OR REPLACE FUNCTION conversations.is_needed(p_app uuid, p_user text) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -31,13 +32,15 @@ BEGIN
 END
 $$;
 
--- Creates a minimal identity for each of these users that has none, and returns all of them. In the order of the keys, so that two calls cannot
--- wait for each other in a circle; in several statements, so that rows others created meanwhile are seen. Each identity is looked up by itself: among many
--- users of an app the planner may prefer to read the identities of all.
+-- Creates a minimal identity for each of these users that has none, and returns all of them.
 --
--- An identity that was about to be removed stays. One that needs nothing is not touched: to update it, even to nothing, is to lock it, and then its user
--- could not sign in until the end of the caller's transaction. (One that is found to stay now is not doomed before its next look, which finds what the
--- caller writes.)
+-- It inserts in the order of the keys, to prevent deadlocks between calls. It uses several statements, so that it sees
+-- rows that others create in between. Each identity is found by an index lookup, because for many users the planner
+-- might otherwise read all identities of the app.
+--
+-- A doomed identity is kept. Other existing identities are not updated, because even an update without a change locks
+-- the row. Then its user could not sign in until the caller's transaction ends. (An identity that is not doomed now is
+-- not doomed before its next check, which sees the caller's rows.)
 CREATE OR REPLACE FUNCTION conversations.ensure_identities(p_app uuid, p_users text[]) RETURNS SETOF conversations.identity
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -54,8 +57,9 @@ BEGIN
 END
 $$;
 
--- Looks at identities of which only the id is known, each once a day, and removes those that twice in a row nothing referred to. A call that mentions one in
--- between keeps it (ensure_identities). To be called again while it looked at some. Several may sweep at once.
+-- Checks bare identities, each once a day, and removes those to which nothing referred in two consecutive checks. A
+-- call that mentions an identity in between keeps it (ensure_identities). Call again while looked_at is not 0.
+-- Concurrent sweeps are safe.
 CREATE OR REPLACE FUNCTION conversations.sweep_identities(p_limit bigint, OUT looked_at bigint, OUT removed bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A conversation as one user sees it, and the list of a user's conversations.
+-- Conversations as one user sees them, and the list of a user's conversations.
 
--- Whether this participant, present or former, has the conversation on their list.
+-- True if this participant, present or former, has the conversation on their list.
 CREATE OR REPLACE FUNCTION conversations.is_visible(c conversations.conversation, p conversations.participant) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (c).deleted_position IS NULL AND (NOT (p).is_hidden OR coalesce((p).left_ordinal, (c).message_count) > (p).hidden_count);
 
--- The ordinal of the newest message this participant sees; 0: none.
+-- Returns the ordinal of the newest message that this participant sees; 0: none.
 CREATE OR REPLACE FUNCTION conversations.last_visible(c conversations.conversation, p conversations.participant) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -17,7 +17,7 @@ BEGIN
 END
 $$;
 
--- A conversation as this participant sees it.
+-- Returns a conversation as this participant sees it.
 CREATE OR REPLACE FUNCTION conversations.view_of(c conversations.conversation, p conversations.participant) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -52,7 +52,8 @@ BEGIN
 END
 $$;
 
--- One conversation as this user sees it; NULL if there is nothing that they may see. The app's own server (no user) sees each that is not deleted.
+-- Returns a conversation as this user sees it; NULL if the user may not see it. The app's own server (no user) sees
+-- every conversation that is not deleted.
 CREATE OR REPLACE FUNCTION conversations.find_view(p_app uuid, p_user text, p_conversation uuid) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -70,7 +71,7 @@ BEGIN
 END
 $$;
 
--- One conversation as this user sees it. No row: there is nothing that they may see.
+-- Returns a conversation as this user sees it. No row: the user may not see it.
 CREATE OR REPLACE FUNCTION conversations.get_conversation(p_app uuid, p_user text, p_conversation uuid) RETURNS SETOF conversations.view_row
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
@@ -80,13 +81,13 @@ BEGIN
 END
 $$;
 
--- What a view takes in an answer, about: names are added to it later.
+-- Returns the approximate size of a view in an answer in bytes. Identities are added to the answer later.
 CREATE OR REPLACE FUNCTION conversations.view_bytes(v conversations.view_row) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256 + coalesce(octet_length(v.last_parts), 0) + coalesce(octet_length(v.last_notification), 0) + 128 * cardinality(v.participants);
 
--- The conversations with these ids as one user sees them, in this order; what that user does not see is left out. The last row has no view: it says how
--- many of the ids the answer covers.
+-- Returns the conversations with these ids as one user sees them, in this order, without those that the user does not
+-- see. The last row has no view: it has the number of ids that the answer covers.
 CREATE OR REPLACE FUNCTION conversations.views_of(p_app uuid, p_user text, p_ids uuid[], p_bytes bigint)
 RETURNS TABLE (covered bigint, view conversations.view_row)
 LANGUAGE plpgsql STABLE ROWS 50 AS $$
@@ -110,7 +111,8 @@ BEGIN
 END
 $$;
 
--- Where a conversation stands in a user's list: its creation, or the last message the user sees, if there is one.
+-- Returns the sort key of a conversation in a user's list: the time of its creation, or of the last message that the
+-- user sees, if there is one.
 CREATE OR REPLACE FUNCTION conversations.list_key(c conversations.conversation, p conversations.participant, p_by_last_message boolean) RETURNS timestamptz
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -123,14 +125,15 @@ BEGIN
 END
 $$;
 
--- The directory of a user's conversations says which of them are on the list. Triggers keep it, so that it holds for every function that writes. They write
--- under the conversation's lock, and only where a participant joins again, leaves or hides something, or where a hidden conversation comes back: a message
--- still writes only the conversation's row and its sender's.
+-- The flag is_listed of user_conversation says which conversations are on a user's list. Triggers maintain it, so that
+-- it is correct after every writing function. They write under the conversation's lock, and only if a participant joins
+-- again, leaves or hides something, or if a hidden conversation returns. So a message still writes only the
+-- conversation's row and its sender's.
 --
--- CREATE TRIGGER locks its table against writes. Triggers of `conversation` are replaced before those of `participant`, in the order in which writers lock
--- these tables; the other order would deadlock.
+-- CREATE TRIGGER locks its table against writes. Triggers of `conversation` are replaced before those of `participant`,
+-- in the order in which writers lock these tables. The other order would deadlock.
 
--- A message came into a conversation that is hidden from a user: it is back on their list.
+-- Restores a hidden conversation to users' lists after a new message.
 CREATE OR REPLACE FUNCTION conversations.keep_returned() RETURNS trigger
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -142,7 +145,7 @@ BEGIN
         UPDATE conversations.user_conversation u SET is_listed = true
         WHERE u.app_id = NEW.app_id AND u.user_id = returned AND u.conversation_id = NEW.id AND NOT u.is_listed;
     END LOOP;
-    -- From users who may not see the message it stays hidden: a later one brings it back for them.
+    -- It stays hidden from users who may not see this message. A later one restores it for them.
     IF NOT EXISTS (
         SELECT FROM conversations.participant p
         WHERE p.conversation_id = NEW.id AND p.is_hidden AND p.left_position IS NULL AND NOT conversations.is_visible(NEW, p))
@@ -155,14 +158,15 @@ $$;
 CREATE OR REPLACE TRIGGER keep_returned AFTER UPDATE OF message_count ON conversations.conversation
 FOR EACH ROW WHEN (NEW.has_hidden AND NEW.message_count > OLD.message_count) EXECUTE FUNCTION conversations.keep_returned();
 
--- A conversation was deleted for all.
+-- Removes a conversation from all lists after its deletion for all.
 CREATE OR REPLACE FUNCTION conversations.keep_unlisted() RETURNS trigger
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     participant text;
 BEGIN
     FOR participant IN SELECT p.user_id FROM conversations.participant p WHERE p.conversation_id = NEW.id LOOP
-        -- Without "AND is_listed": the index of what is listed would be another way to this row, with all of the user's conversations on it.
+        -- Do not add "AND is_listed": the planner could then use the index of listed conversations, and read all of the
+        -- user's conversations.
         UPDATE conversations.user_conversation u SET is_listed = false
         WHERE u.app_id = NEW.app_id AND u.user_id = participant AND u.conversation_id = NEW.id;
     END LOOP;
@@ -172,7 +176,7 @@ $$;
 CREATE OR REPLACE TRIGGER keep_unlisted AFTER UPDATE OF deleted_position ON conversations.conversation
 FOR EACH ROW WHEN (OLD.deleted_position IS NULL AND NEW.deleted_position IS NOT NULL) EXECUTE FUNCTION conversations.keep_unlisted();
 
--- A participant came again, left, or hid the conversation.
+-- Updates the list of a participant who joined again, left, or hid the conversation.
 CREATE OR REPLACE FUNCTION conversations.keep_listed() RETURNS trigger
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -195,8 +199,8 @@ FOR EACH ROW WHEN (
     OR NEW.is_hidden AND (OLD.hidden_count <> NEW.hidden_count OR OLD.left_position IS DISTINCT FROM NEW.left_position))
 EXECUTE FUNCTION conversations.keep_listed();
 
--- How many conversations are on a user's list: entries of one index are counted, a tenth of a microsecond each. A number that is kept would have to be
--- locked by everything that adds the user somewhere.
+-- Returns the number of conversations on a user's list. It counts the entries of one index, at a tenth of a microsecond
+-- each. A stored number would have to be locked by every transaction that adds the user to a conversation.
 CREATE OR REPLACE FUNCTION conversations.listed_count(p_app uuid, p_user text) RETURNS bigint
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
@@ -207,7 +211,7 @@ BEGIN
 END
 $$;
 
--- The ids of a page by creation: as many entries of one index as the page has.
+-- Returns the ids of a page by creation time. It reads as many index entries as the page has.
 CREATE OR REPLACE FUNCTION conversations.page_by_creation(p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
@@ -218,9 +222,11 @@ BEGIN
 END
 $$;
 
--- The ids of a page by the last message that the user sees. That order cannot be kept by user: each message would write a row for each participant. So
--- one short pass reads when each conversation of the list changed last, which is never before its last message; and the messages are looked up in the
--- order of that, until no conversation that is left can belong to the page.
+-- Returns the ids of a page by the last message that the user sees.
+--
+-- This order cannot be stored by user, because each message would then write a row for each participant. So a short
+-- pass reads the time of each listed conversation's last change, which is never before its last message. Then the
+-- messages are looked up in the order of these times, until no remaining conversation can belong to the page.
 CREATE OR REPLACE FUNCTION conversations.page_by_last_message(p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -249,7 +255,7 @@ BEGIN
                 SELECT i.id, coalesce(
                     (SELECT m.sent_at FROM conversations.message m
                     WHERE m.conversation_id = i.id AND m.ordinal = CASE
-                        -- As last_visible has it, without calling it for nearly all.
+                        -- This repeats last_visible inline, to avoid the call in nearly all cases.
                         WHEN (p.row).left_position IS NOT NULL OR NOT isempty((p.row).hidden) THEN conversations.last_visible(c.row, p.row)
                         WHEN (c.row).last_ordinal > (p.row).hidden_ordinal THEN (c.row).last_ordinal ELSE 0 END), (c.row).created_at)
                 FROM unnest(ids[seen + 1 : seen + step]) i(id)
@@ -265,8 +271,8 @@ BEGIN
 END
 $$;
 
--- The ids of a user's conversations, those they left included, newest first. NULL: the user never had the conversation `p_from_id`. A cursor that has left
--- the list meanwhile still stands where it would be.
+-- Returns the ids of a user's conversations, including those that the user left, newest first. NULL: the user never had
+-- the conversation `p_from_id`. A cursor that has been removed from the list keeps its place.
 CREATE OR REPLACE FUNCTION conversations.listed_ids(p_app uuid, p_user text, p_by_last_message boolean, p_count bigint, p_from_id uuid) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -287,10 +293,13 @@ BEGIN
 END
 $$;
 
--- A page of a user's conversations, those they left included, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and the number of
--- conversations on the whole list. A cursor that has vanished from the list meanwhile still stands where it would be. No more views are made than fit: the
--- others have only their id, in `later`, and are asked for by `views_of`, since their places in the list may have changed by then. If there are conversations
--- behind the page, the last row has the outcome 'more'.
+-- Lists one page of a user's conversations, including those that the user left, newest first. The first row has the
+-- outcome, 'ok' or 'unknown_cursor', and the number of conversations on the complete list. A cursor that has been
+-- removed from the list keeps its place.
+--
+-- Only as many views are built as fit into `p_bytes`. The other conversations have only their id, in `later`, and are
+-- read with `views_of`, because their places in the list may have changed by then. If the list continues after the
+-- page, the last row has the outcome 'more'.
 CREATE OR REPLACE FUNCTION conversations.list_conversations_page(
     p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, later uuid, view conversations.view_row)
@@ -332,7 +341,8 @@ BEGIN
 END
 $$;
 
--- The newest messages this participant sees, of those before `p_before`, newest first, with what each takes in an answer, about.
+-- Returns the newest messages before `p_before` that this participant sees, newest first, with their approximate sizes
+-- in an answer in bytes.
 CREATE OR REPLACE FUNCTION conversations.visible_sizes(p conversations.participant, p_before bigint, p_limit bigint)
 RETURNS TABLE (ordinal bigint, sender text, bytes bigint)
 LANGUAGE plpgsql STABLE ROWS 20 AS $$
@@ -354,8 +364,9 @@ BEGIN
 END
 $$;
 
--- Which messages before the last one a load shows of a conversation, newest first, and what they take in an answer, about. `p_messages` with the last one, or,
--- where it is NULL, all from the first unread one on, at most `p_most`. `is_cut`: there were more, and the number or the bytes did not suffice.
+-- Selects the messages before the last one that a load includes, newest first, with their approximate size in an
+-- answer. `p_messages`: the number of messages including the last one; NULL: all from the first unread one on, at most
+-- `p_most`. `is_cut`: more messages exist, but the number or the bytes were exceeded.
 CREATE OR REPLACE FUNCTION conversations.earlier_ordinals(
     p conversations.participant, view conversations.view_row, p_messages bigint, p_most bigint, p_bytes bigint,
     OUT ordinals bigint[], OUT bytes bigint, OUT is_cut boolean)
@@ -363,9 +374,9 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     before bigint := view.last_ordinal;
     missing bigint := coalesce(p_messages, p_most) - 1;
-    -- Those that are still to come; the search ends with the last of them.
+    -- The number of unread messages not found yet. The search ends with the last of them.
     unread bigint := view.message_count - view.uncounted;
-    -- What the recipients of a message take, at most: all who are or were participants.
+    -- The maximum size of a message's recipients: all present and former participants.
     recipients bigint := 64 * (SELECT count(*) FROM conversations.participant x WHERE x.conversation_id = p.conversation_id);
     step bigint;
     seen bigint;
@@ -402,13 +413,19 @@ BEGIN
 END
 $$;
 
--- A page of a user's conversations, each with messages. First a row with the outcome, 'ok' or 'unknown_cursor', and the number of conversations on the whole
--- list; then for each conversation a row with its view, and rows with the messages before its last one, newest first. `p_messages`: as many of the newest
--- ones, the last one included; NULL: all from the first unread one on, or only the last one where all are read. `is_cut`: of this conversation there were
--- more than `p_most` of these, or more than `p_bytes` hold. The page ends before a conversation for which there is no room. If there are conversations behind
--- the page, the last row has the outcome 'more'.
+-- Loads one page of a user's conversations with messages of each.
 --
--- Generic plans, here and in the functions above: for the arrays that they unnest, the planner would make a new plan each time, which costs more than the plan.
+-- Rows, in order:
+-- - the outcome, 'ok' or 'unknown_cursor', and the number of conversations on the complete list;
+-- - for each conversation, a row with its view, and rows with the messages before its last one, newest first;
+-- - the outcome 'more', if the list continues after the page.
+--
+-- `p_messages`: the number of newest messages, including the last one. NULL: all from the first unread one on, or only
+-- the last one if all are read. `is_cut`: the conversation has more of them than `p_most` or `p_bytes` allow. The page
+-- ends before a conversation that does not fit.
+--
+-- Generic plans are forced here and in the functions above. For the unnested arrays, the planner would otherwise make a
+-- new plan each time, which costs more than a generic plan loses.
 CREATE OR REPLACE FUNCTION conversations.load_conversations(
     p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_messages bigint, p_most bigint, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, is_cut boolean, view conversations.view_row, message conversations.message_row)

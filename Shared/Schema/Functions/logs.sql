@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The change log and the logs of users, as replays read them.
+-- The change log and the users' own logs, as replays read them.
 --
 -- The meaning of a log_row's `flag` depends on the entry: see the type, conversations.log_row.
 
--- The entry with the body of a message in it.
+-- Returns the entry with a message in its columns.
 CREATE OR REPLACE FUNCTION conversations.with_message(entry conversations.log_row, m conversations.message_row) RETURNS conversations.log_row
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -25,14 +25,17 @@ BEGIN
 END
 $$;
 
--- What a change of receipts says, told after other changes. A message that is told of before it has the status of now: read, for a recipient who received it and
--- was added again later. Their receipt must not take that back, and no change behind it would say it again. `p` is who is told; NULL: all participants.
+-- Returns the operations of a change of receipts, adjusted for a replay. `p` is the reader; NULL: all participants.
 --
--- Each user is looked up once, however many receipts the change has: nearly always none was added again, and all is told as it is.
+-- A replay shows messages in their present state. If a recipient had received a message and was added again later, its
+-- status is now "read". The older receipt must not revert that status, because no later change would restore it.
+--
+-- Each user is looked up once, regardless of the number of receipts. Usually no user was added again, and the
+-- operations are unchanged.
 CREATE OR REPLACE FUNCTION conversations.receipts_as_told(h conversations.change, c conversations.conversation, p conversations.participant) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    -- The users who were added again after the change, so that what they received then counts as read now.
+    -- The users who were added again after the change, so that messages they had received now count as read.
     again text[] := ARRAY(
         SELECT d.id
         FROM (
@@ -52,7 +55,7 @@ BEGIN
 END
 $$;
 
--- A change as the present participants know of it.
+-- Returns a change as present participants see it.
 CREATE OR REPLACE FUNCTION conversations.change_entry(h conversations.change, c conversations.conversation) RETURNS conversations.log_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -84,8 +87,9 @@ BEGIN
 END
 $$;
 
--- A change as this user may know of it: where nothing is left to tell, or nothing that they may see, a skipped one. That they left is told even if all was
--- deleted later; and the creation, participants and metadata concern them too before they deleted the messages from their devices, for the conversation may have come back.
+-- Returns a change as this user may see it. If nothing is visible or left of it, it is a skipped one. The user's own
+-- leaving is shown even if everything was deleted later. The creation and changes of participants and metadata are
+-- shown even if the user deleted the messages from their devices later, because the conversation may have returned.
 CREATE OR REPLACE FUNCTION conversations.change_for(h conversations.change, c conversations.conversation, p conversations.participant)
 RETURNS conversations.log_row
 LANGUAGE plpgsql STABLE AS $$
@@ -117,7 +121,7 @@ BEGIN
 END
 $$;
 
--- An entry of a user's own log.
+-- Returns an entry of a user's own log.
 CREATE OR REPLACE FUNCTION conversations.user_change_entry(u conversations.user_change) RETURNS conversations.log_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -139,7 +143,7 @@ BEGIN
 END
 $$;
 
--- The numbers of a conversation and of one participant: how many messages there are, how many of them count as unread.
+-- Returns a conversation's message count and the counts of one participant.
 CREATE OR REPLACE FUNCTION conversations.numbers_entry(c conversations.conversation, p conversations.participant) RETURNS conversations.log_row
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -159,11 +163,14 @@ BEGIN
 END
 $$;
 
--- The changes owed to one user on several conversations (those after `p_afters`) and in the user's own log, merged by time: first entries 1, 2 and 4, then
--- entry 0, then an entry 3 for each conversation the user may see. For a conversation the user came to later than the cursor the log begins with that
--- coming, and for one the user left it ends with that leaving. What entries of the own log are about is not counted in bytes here: the caller looks it up.
+-- Returns the changes of several conversations (those after `p_afters`) and of the user's own log, merged by time:
+-- first entries 1, 2 and 4, then entry 0, then an entry 3 for each conversation that the user may see.
 --
--- Rows are sorted as they are stored: a large value stays where it is until its entry's turn has come.
+-- For a conversation that the user joined after the cursor, the log begins with the joining. For one that the user
+-- left, it ends with the leaving. The objects of entries in the own log are not counted in bytes here, because the
+-- caller reads them.
+--
+-- Rows are sorted in their stored form, so that a large value is loaded only for its entry.
 CREATE OR REPLACE FUNCTION conversations.read_logs(
     p_app uuid, p_user text, p_conversations uuid[], p_afters bigint[], p_user_after bigint, p_limit bigint, p_bytes bigint)
 RETURNS SETOF conversations.log_row

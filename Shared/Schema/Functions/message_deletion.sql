@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletion of messages: for all participants, or from the devices of one user.
 
--- How many messages with ordinals above `p_low`, up to `p_high`, this participant sees, and how many of these they have not read.
+-- Returns the number of messages with ordinals above `p_low` and up to `p_high` that this participant sees, and the
+-- number of these that are unread.
 CREATE OR REPLACE FUNCTION conversations.seen_between(p conversations.participant, p_low bigint, p_high bigint, OUT seen bigint, OUT unread bigint)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     SELECT coalesce(sum(s.seen), 0), coalesce(sum(s.unread), 0) INTO seen_between.seen, seen_between.unread
     FROM unnest(int8multirange(int8range(least(p_low, p_high) + 1, p_high + 1)) - p.hidden) g(gap)
-    -- OFFSET 0 keeps each a range of one index, and one look at the user's receipts.
+    -- OFFSET 0 makes each of these a range of one index, and one lookup of the user's receipts.
     CROSS JOIN LATERAL (
         SELECT count(*) AS seen, count(*) FILTER (WHERE m.sender <> p.user_id AND NOT p.read @> m.ordinal AND b.has_read IS NOT TRUE) AS unread
         FROM conversations.message m
@@ -22,7 +23,7 @@ BEGIN
 END
 $$;
 
--- Deletes a message from the devices of one participant. The caller holds the lock and has checked the right.
+-- Deletes a message from the devices of one participant. The caller holds the lock and has checked the permission.
 CREATE OR REPLACE FUNCTION conversations.hide_message(
     c conversations.conversation, p conversations.participant, p_ordinal bigint, p_message uuid, p_sender text)
 RETURNS conversations.message_deletion
@@ -33,7 +34,7 @@ DECLARE
 BEGIN
     p.hidden := p.hidden + int8multirange(int8range(p_ordinal, p_ordinal, '[]'));
     p := conversations.packed(p, c.position + 1);
-    -- It stays on their list: they see it now, and are to go on seeing it.
+    -- The conversation stays on the list: the user sees it now and continues to see it.
     UPDATE conversations.participant x
     SET hidden = p.hidden,
         packed_up_to = p.packed_up_to,
@@ -58,7 +59,8 @@ BEGIN
 END
 $$;
 
--- The present participants who, having hidden messages, see another last message than the others do, each with theirs.
+-- Returns the present participants who see another last message than the others, because they have hidden messages,
+-- each with that message.
 CREATE OR REPLACE FUNCTION conversations.last_message_overrides(c conversations.conversation) RETURNS SETOF conversations.message_deletion
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
@@ -80,8 +82,8 @@ BEGIN
 END
 $$;
 
--- Deletes a message for all participants, with an entry in the log of every former participant who saw it. The caller holds the lock and has checked
--- the right.
+-- Deletes a message for all participants, with an entry in the own log of every former participant who saw it. The
+-- caller holds the lock and has checked the permission.
 CREATE OR REPLACE FUNCTION conversations.delete_for_all(
     c conversations.conversation, p_ordinal bigint, p_message uuid, p_sender text, p_actor text, p_oc bigint, p_or bigint)
 RETURNS SETOF conversations.message_deletion
@@ -102,10 +104,11 @@ BEGIN
         c.last_ordinal := newest;
     END IF;
     UPDATE conversations.conversation x SET last_ordinal = newest, deleted_count = x.deleted_count + 1 WHERE x.id = c.id;
-    -- Also of those who had hidden it.
+    -- Includes those who had hidden the message.
     UPDATE conversations.participant x SET left_deleted = x.left_deleted + 1 WHERE x.conversation_id = c.id AND x.left_ordinal >= p_ordinal;
 
-    -- All who saw it, former participants too. They have the conversation on their lists, and are to keep it.
+    -- Update everyone who saw the message, including former participants. They have the conversation on their lists and
+    -- keep it.
     WITH altered AS (
         UPDATE conversations.participant x
         SET hidden_count = x.hidden_count + 1,
@@ -121,7 +124,8 @@ BEGIN
     INTO result.number_users, result.number_uncounted, result.number_hidden, former
     FROM altered a;
 
-    -- It was the last one of all who saw nothing newer: of all participants, or of one who hid what came after it.
+    -- The message was the last one for users who saw nothing newer: for all participants, or for one who had hidden all
+    -- later messages.
     result.last_changed := newest < p_ordinal OR EXISTS (
         SELECT FROM conversations.participant x
         WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))
@@ -130,7 +134,8 @@ BEGIN
     SELECT a.position, a.created_at, a.message_count INTO result.position, result.created_at, result.message_count
     FROM conversations.append_change(
         c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal,
-        -- All but the first say what the message was: webhooks tell it, and whom a block kept from it is not told of this.
+        -- Store the message's data for webhooks, which also must not report the deletion to users from whom a block hid
+        -- the message.
         jsonb_build_object('last_changed', result.last_changed, 'position', gone.position, 'sender', p_sender, 'sent_at', gone.sent_at)
             || CASE WHEN result.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', result.hidden_from) END) a;
     result.outcome := 'ok';
@@ -139,7 +144,7 @@ BEGIN
     IF result.last_changed THEN
         result.message := conversations.message_at(c.id, newest);
     END IF;
-    -- Users' logs are locked last.
+    -- Lock the users' own logs last.
     IF former IS NOT NULL THEN
         SELECT array_agg(a.user_id), array_agg(a.position), array_agg(a.created_at)
         INTO result.former_users, result.former_positions, result.former_times
@@ -153,8 +158,9 @@ BEGIN
 END
 $$;
 
--- Outcomes: 'ok'; 'not_found', also what the caller does not see; 'access_denied' to a former participant who wants to delete for all. The app's own server (no
--- actor) may delete every message, and only for all. `p_conversation`: the message must lie in it.
+-- Deletes a message. Outcomes: 'ok'; 'not_found', also if the caller does not see it; 'access_denied' to a former
+-- participant who wants to delete for all. The app's own server (no actor) may delete every message, and only for all.
+-- `p_conversation`: the conversation that must contain the message.
 CREATE OR REPLACE FUNCTION conversations.delete_message(
     p_app uuid, p_actor text, p_message uuid, p_mode text, p_oc bigint, p_or bigint, p_conversation uuid DEFAULT NULL)
 RETURNS SETOF conversations.message_deletion

@@ -1,35 +1,37 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Messages: sending, editing, and how each user sees them.
+-- Messages: sending, editing, and their form for each user.
 
--- A recipient's status as message_row has it.
+-- Returns a recipient's status in the form of message_row.
 CREATE OR REPLACE FUNCTION conversations.recipient_status(p_policy bigint, is_sender boolean, is_read boolean, is_delivered boolean) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN is_sender THEN 2
     WHEN p_policy = 0 THEN CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END
-    -- As others see it: 0, 1 or 2 by what of it they may know.
+    -- Add the status for others: 0, 1 or 2, depending on the receipts that they may see.
     ELSE (CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END)
         + 4 * (1 + CASE WHEN is_read AND p_policy & 2 = 0 THEN 2 WHEN is_delivered AND p_policy & 1 = 0 THEN 1 ELSE 0 END)
 END;
 
--- Whether others may learn that a user has read a message: not of one that was hidden from the user by a block, which counts as read with the others once the
--- user reads them all. A user who came again later has read all that came before.
+-- True if other users may learn that a user has read a message. False for a message that a block hid from the user,
+-- because it counts as read once the user reads all others. A user who was added again later has read everything
+-- before.
 CREATE OR REPLACE FUNCTION conversations.shows_reading(p_hidden_from text[], p_position bigint, p_user text, p_joined bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN p_hidden_from IS NULL OR p_user <> ALL (p_hidden_from) OR p_joined > p_position;
 
--- Whether this participant may see a message with this ordinal, if it exists and no block hides it.
+-- True if the participant can see the message with this ordinal, provided that it exists and no receipt block hides it.
 CREATE OR REPLACE FUNCTION conversations.may_see_by_ranges(p conversations.participant, p_ordinal bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal) AND NOT (p).hidden @> p_ordinal;
 
--- Whether this participant may see a message with this ordinal, if it exists.
+-- True if the participant can see the message with this ordinal, if it exists.
 CREATE OR REPLACE FUNCTION conversations.may_see(p conversations.participant, p_ordinal bigint) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal) AND NOT (p).hidden @> p_ordinal
     AND ((p).packed_up_to < p_ordinal OR NOT (conversations.block_at((p).conversation_id, (p).user_id, p_ordinal)).is_hidden);
 
--- One message, or NULL. Recipients are all who were participants when it was sent or came later; not those who had left before.
+-- Returns one message, or NULL. Its recipients are all users who were participants when it was sent or joined later,
+-- without those who had left before.
 CREATE OR REPLACE FUNCTION conversations.message_at(p_conversation uuid, p_ordinal bigint) RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -47,7 +49,7 @@ BEGIN
                     p.delivered @> m.ordinal OR b.has_received)
                 ORDER BY p.user_id) AS statuses
         FROM conversations.participant p
-        -- OFFSET 0 keeps it a look at one row, and none for those who have no block.
+        -- OFFSET 0 makes this a lookup of one row, and none for users without receipt blocks.
         LEFT JOIN LATERAL (
             SELECT get_bit(k.read, (p_ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (p_ordinal % 1024)::int) = 1 AS has_received
             FROM conversations.receipt_block k
@@ -60,8 +62,8 @@ BEGIN
 END
 $$;
 
--- These messages of a conversation, as they are shown to its participants, newest first. `message_at` reads the participants once for each message; this reads
--- them once for all.
+-- Returns these messages of a conversation as its participants see them, newest first. It reads the participants once
+-- for all messages, whereas `message_at` reads them for each one.
 CREATE OR REPLACE FUNCTION conversations.messages_at(p_conversation uuid, p_ordinals bigint[]) RETURNS SETOF conversations.message_row
 LANGUAGE plpgsql STABLE ROWS 20 AS $$
 DECLARE
@@ -76,7 +78,7 @@ BEGIN
     RETURN QUERY
     SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender::text, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
         m.receipt_policy, m.sender_name
-    -- Ordinals that follow each other are one look at the index.
+    -- Consecutive ordinals are read by one index scan.
     FROM unnest((SELECT range_agg(int8range(o.ordinal, o.ordinal, '[]')) FROM unnest(p_ordinals) o(ordinal))) u(run)
     CROSS JOIN LATERAL (
         SELECT x.* FROM conversations.message x
@@ -101,7 +103,7 @@ BEGIN
 END
 $$;
 
--- A message as this participant sees it, or NULL: to a user who left, as it was then.
+-- Returns a message as this participant sees it, or NULL. A user who left sees its state at that time.
 CREATE OR REPLACE FUNCTION conversations.message_for(p conversations.participant, p_ordinal bigint) RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -112,7 +114,7 @@ DECLARE
 BEGIN
     IF p.left_position IS NULL OR found_row.message_id IS NULL THEN RETURN found_row; END IF;
     SELECT m.hidden_from INTO kept_from FROM conversations.message m WHERE m.conversation_id = p.conversation_id AND m.ordinal = p_ordinal;
-    -- Users who were added again before this one left count as having read it.
+    -- Users who were added again before this one left count as having read the message.
     IF kept_from IS NOT NULL THEN
         kept_from := ARRAY(
             SELECT u.id FROM unnest(kept_from) u(id)
@@ -151,7 +153,8 @@ BEGIN
 END
 $$;
 
--- One message by its id, if this user may see it; else NULL. The app's own server (no user) sees each message of a conversation that is not deleted.
+-- Returns one message by its id, or NULL if this user may not see it. The app's own server (no user) sees every message
+-- of a conversation that is not deleted.
 CREATE OR REPLACE FUNCTION conversations.find_message(p_app uuid, p_user text, p_message uuid) RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -175,7 +178,7 @@ BEGIN
 END
 $$;
 
--- One message as this user sees it. No row: there is none that they may see.
+-- Returns one message as this user sees it. No row: the user may not see it.
 CREATE OR REPLACE FUNCTION conversations.get_message(p_app uuid, p_user text, p_message uuid) RETURNS SETOF conversations.message_row
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
@@ -185,15 +188,23 @@ BEGIN
 END
 $$;
 
--- Outcomes: 'ok'; 'id_in_use', with the message if the caller may see it, whatever else is asked for; 'not_found', 'access_denied'; 'unknown_content' with
--- the first of `p_contents` that cannot be sent;
--- 'busy_id', with nothing done, if a transaction that has not ended is using the id: to be asked again with `p_alone`, alone in a transaction, which waits for
--- the id before it locks anything. `p_alone` false: the transaction is shared, and must not wait for an id. What is refused leaves no trace. `recipients`
--- are the present participants. Writes rows of this conversation and the id's place, and of participants the sender's, and those of `hidden_from`, from whom
--- a block hides the message; NULL: no participant. `number_…` are the counts of these.
+-- Sends a message. A refused call writes nothing. `recipients` are the present participants. It writes the
+-- conversation's rows, the row of the message's id, and the rows of participants: the sender's, and those of
+-- `hidden_from`, from whom a block hides the message (NULL: none). `number_…` are the counts of `hidden_from`.
 --
--- `p_by_server`: the app's own server asks, in the name of a user who takes part, of a bot, or under a name (`p_sender_name`, without an actor); the last two
--- need not take part. Its outcomes are also 'deleted', and 'unknown_sender' for an actor without an identity; what it may refer to, unsendable_by_server says.
+-- Outcomes:
+-- - 'ok'.
+-- - 'id_in_use': with the message if the caller may see it. It takes precedence over all other outcomes.
+-- - 'not_found', 'access_denied'.
+-- - 'unknown_content': with the first of `p_contents` that cannot be sent.
+-- - 'busy_id': nothing was done, because an open transaction uses the id. Repeat the call with `p_alone`.
+-- - with `p_by_server` also 'deleted', and 'unknown_sender' for an actor without an identity.
+--
+-- `p_alone`: true if the statement runs in its own transaction. It then waits for the id before it takes any lock.
+-- False: the transaction is shared and must not wait for an id.
+--
+-- `p_by_server`: the app's own server sends the message for a participant, for a bot, or under a name (`p_sender_name`,
+-- without an actor). Bots and names need not take part. unsendable_by_server decides which contents are allowed.
 CREATE OR REPLACE FUNCTION conversations.send_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
     p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT true, p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
@@ -206,7 +217,7 @@ DECLARE
     id_key constant bigint := uuid_hash_extended(p_id, 3);
     c record;
     p record;
-    -- From whom a block hides it, as the log has it.
+    -- The users from whom a block hides the message, as JSON for the log.
     kept jsonb;
 BEGIN
     IF p_alone THEN PERFORM pg_advisory_xact_lock(id_key); END IF;
@@ -234,18 +245,19 @@ BEGIN
             IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; END IF;
         END IF;
         IF outcome = 'ok' THEN
-            -- Another transaction uses the same id at this moment.
+            -- A concurrent transaction uses the same id.
             IF NOT p_alone AND NOT pg_try_advisory_xact_lock(id_key) THEN
                 outcome := 'busy_id';
                 RETURN;
             END IF;
             IF p_by_server THEN
-                -- What waits under the id would be dropped when its time comes, although the server was told that it will be sent.
+                -- A delayed message with this id would be dropped when it is due, although the server was told that it
+                -- will be sent.
                 IF conversations.is_other_id(p_id) THEN outcome := 'id_in_use'; END IF;
             END IF;
         END IF;
         IF outcome = 'ok' THEN
-            -- The last thing that can refuse.
+            -- This is the last possible refusal.
             INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
             VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
             IF NOT FOUND THEN outcome := 'id_in_use'; END IF;
@@ -254,7 +266,8 @@ BEGIN
         outcome := 'deleted';
     END IF;
     IF outcome <> 'ok' THEN
-        -- That the id is taken counts for more than any other reason: a retry succeeds even if its sender has left meanwhile.
+        -- A used id takes precedence over other reasons, so that a retry succeeds even if its sender has left in
+        -- between.
         IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) THEN
             outcome := 'id_in_use';
             send_message.message := conversations.find_message(p_app, CASE WHEN NOT p_by_server THEN p_actor END, p_id);
@@ -274,8 +287,8 @@ BEGIN
         FROM conversations.hide_new_message(p_app, p_conversation, p_actor, p.user_ids, send_message.ordinal, send_message.position) h;
         IF hidden_from IS NOT NULL THEN kept := jsonb_build_object('hidden_from', hidden_from); END IF;
     END IF;
-    -- All is decided, under the lock, so that these may go as one statement. An own message joins what its sender has read only where that lengthens a range:
-    -- a user who never reads would collect a range a message otherwise.
+    -- All checks are done under the lock, so these writes can be one statement. An own message is added to its sender's
+    -- read set only if it extends a range. Otherwise a user who never reads would collect one range for each message.
     WITH moved AS (
         UPDATE conversations.conversation x
         SET position = send_message.position, last_change_at = send_message.created_at, message_count = send_message.ordinal,
@@ -298,16 +311,22 @@ BEGIN
     SET uncounted = x.uncounted + 1,
         read = CASE WHEN send_message.ordinal = 1 OR x.read @> (send_message.ordinal - 1)
             THEN x.read + int8multirange(int8range(send_message.ordinal, send_message.ordinal, '[]')) ELSE x.read END
-    -- Not of a bot that has left, for which the app's own server may go on writing.
+    -- Exclude a bot that has left, for which the app's own server may continue to send.
     WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL
     RETURNING x.uncounted INTO send_message.uncounted;
 END
 $$;
 
--- The parts are opaque here: the caller has read them, made others of them, and names both. Outcomes: 'ok'; 'stale', if they are others by now, to be tried
--- again; 'not_found', also what the caller does not see; 'access_denied' to all but the sender, and to the sender once they have left; 'unknown_content'
--- with the first of `p_contents`, all contents of the new parts, that cannot be sent (NULL: the message has and had none). The app's own server (no actor) may
--- change every message.
+-- Replaces the parts of a message. The parts are opaque here: the caller has read and edited them, and passes both
+-- versions. The app's own server (no actor) may change every message.
+--
+-- Outcomes:
+-- - 'ok'.
+-- - 'stale': the parts have changed in between. Try again.
+-- - 'not_found': also if the caller does not see the message.
+-- - 'access_denied': the caller is not the sender, or has left.
+-- - 'unknown_content': with the first of `p_contents` that cannot be sent. `p_contents` are all contents of the new
+--   parts; NULL: neither version has contents.
 CREATE OR REPLACE FUNCTION conversations.edit_parts(
     p_app uuid, p_actor text, p_message uuid, p_before bytea, p_after bytea, p_edits jsonb, p_updated_at timestamptz, p_contents uuid[],
     p_oc bigint, p_or bigint,
@@ -338,7 +357,7 @@ BEGIN
     IF outcome <> 'ok' THEN RETURN; END IF;
     IF m.parts <> p_before THEN outcome := 'stale'; RETURN; END IF;
     IF p_contents IS NOT NULL THEN
-        -- Those that it gains and those that it loses, in one order.
+        -- Lock added and removed contents together, in one order.
         PERFORM conversations.lock_contents(p_contents || conversations.contents_of(place.conversation_id, ARRAY[place.ordinal]));
         bad_content := CASE WHEN p_actor IS NULL
             THEN conversations.unsendable_by_server(p_app, NULL, place.conversation_id, p_contents)
@@ -354,7 +373,7 @@ BEGIN
         CASE WHEN m.hidden_from IS NULL THEN jsonb_build_object('edits', p_edits)
             ELSE jsonb_build_object('edits', p_edits, 'hidden_from', m.hidden_from) END) a;
     hidden_from := m.hidden_from;
-    -- A user who has left goes on seeing what they saw.
+    -- A user who has left continues to see the former parts.
     IF EXISTS (
         SELECT FROM conversations.participant p
         WHERE p.conversation_id = place.conversation_id AND p.left_ordinal >= place.ordinal AND p.left_position >= coalesce((
@@ -368,10 +387,13 @@ BEGIN
 END
 $$;
 
--- A page of the messages of a conversation that a user sees, newest first; for the app's own server (no user) as list_server_messages has it. The first row
--- has the outcome, 'ok', 'not_found' or 'unknown_cursor', and the number of all messages. A message that was deleted meanwhile still serves as a cursor.
--- If there are messages behind the page, a last row has the id of the page's last message in `last_id`, also where the bytes did not suffice for all of the
--- page. Its outcome is 'more' then, and NULL otherwise.
+-- Lists one page of the messages of a conversation that a user sees, newest first; for the app's own server (no user),
+-- in the form of list_server_messages.
+--
+-- The first row has the outcome, 'ok', 'not_found' or 'unknown_cursor', and the number of all messages. A message
+-- deleted in between still works as a cursor. If the list continues after the page, a last row has the id of the page's
+-- last message in `last_id`. If the messages of the page do not fit into `p_bytes`, there is a last row, too, with the
+-- outcome 'more'; otherwise its outcome is NULL.
 CREATE OR REPLACE FUNCTION conversations.list_messages_page(
     p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, last_id uuid, message conversations.message_row)

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Metadata: how a tree changes.
+-- Metadata: changes of a tree.
 
--- How far the changes of a conversation have come, readable in the same snapshot as the leaves.
+-- The positions of conversations, readable in the same snapshot as the leaves.
 CREATE OR REPLACE VIEW metadata.conversation_position AS
     SELECT c.id AS conversation_id, c.app_id, c.position FROM conversations.conversation c;
 GRANT SELECT ON metadata.conversation_position TO strata_metadata;
 
--- 'a.b.c' → {a,a.b,a.b.c}; the root has none.
+-- Returns the prefixes of a path: 'a.b.c' → {a,a.b,a.b.c}. The root has none.
 CREATE OR REPLACE FUNCTION metadata.prefixes(path text) RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -22,14 +22,15 @@ BEGIN
 END
 $$;
 
--- The bounds, both exclusive, of what lies below a path.
+-- Return the bounds, both exclusive, of the paths below a path.
 CREATE OR REPLACE FUNCTION metadata.lower_bound(path text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN CASE WHEN path = '' THEN '' ELSE path || '.' END;
 
 CREATE OR REPLACE FUNCTION metadata.upper_bound(path text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN CASE WHEN path = '' THEN '~' ELSE path || '/' END;
 
--- What setting one value would change: the commonest patch by far, kept free of planning. `bytes` is by how much the tree would grow.
+-- Returns the difference that setting one value makes. This is by far the most frequent patch, and the function avoids
+-- planning. `bytes` is the growth of the tree.
 CREATE OR REPLACE FUNCTION metadata.difference_of_one(
     conversation uuid, key_path text, new_value text, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint, OUT bytes bigint)
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
@@ -62,8 +63,9 @@ BEGIN
 END
 $$;
 
--- Of the leaves that were there (`old`) and those that the operations set, the ones that no later operation removes. An operation removes what is
--- at its path, below it and, if it sets something, above it.
+-- Returns the leaves that remain after the operations: those of `old` and those set by the operations, without those
+-- that a later operation removes. An operation removes the leaves at its path, below it and, if it sets something,
+-- above it.
 CREATE OR REPLACE FUNCTION metadata.survivors(operations jsonb, old_paths text[], old_vals text[], OUT paths text[], OUT vals text[])
 LANGUAGE sql IMMUTABLE AS $$
     WITH operation AS MATERIALIZED (
@@ -91,9 +93,9 @@ LANGUAGE sql IMMUTABLE AS $$
     WHERE r.path IS NULL
 $$;
 
--- What `operations`, executed in order, would change: leaves that go, and leaves that come or get another value; `bytes` is by how much the tree
--- would grow. Writes nothing. The caller holds the conversation's lock. Only what the operations can reach is read: the paths named, their
--- ancestors, and what lies below them.
+-- Returns the difference that `operations` make when executed in order: removed leaves, and leaves that are added or
+-- get another value. `bytes` is the growth of the tree. Writes nothing. The caller holds the conversation's lock. It
+-- reads only leaves that the operations can affect: the given paths, their ancestors, and everything below them.
 CREATE OR REPLACE FUNCTION metadata.difference(
     conversation uuid, operations jsonb, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint, OUT bytes bigint)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -114,7 +116,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- A set also ends a value above it; a deletion, and the setting of an empty object, which is the same, does not.
+    -- A set also removes a value above its path. A deletion does not, nor does setting an empty object, which is
+    -- equivalent.
     IF is_single THEN
         path := operations -> 0 ->> 'path';
         exact := CASE WHEN jsonb_array_length(operations -> 0 -> 'set') > 0 THEN metadata.prefixes(path) ELSE ARRAY[path] END;
@@ -129,7 +132,7 @@ BEGIN
         FROM (SELECT DISTINCT o.v ->> 'path' AS path FROM jsonb_array_elements(operations) o(v)) p;
     END IF;
 
-    -- OFFSET 0 keeps each range an index scan of its own, whatever the statistics say.
+    -- OFFSET 0 makes each range a separate index scan, regardless of the statistics.
     SELECT coalesce(array_agg(b.path), '{}'), coalesce(array_agg(b.value), '{}'),
         coalesce(-sum(octet_length(b.path) + octet_length(b.value)), 0)
     INTO old_paths, old_vals, bytes
@@ -144,7 +147,7 @@ BEGIN
     ) b;
 
     IF is_single THEN
-        -- All that was read goes, all that is given comes.
+        -- A single operation replaces all old leaves by the given ones.
         SELECT coalesce(array_agg(s.v ->> 0), '{}'), coalesce(array_agg(s.v ->> 1), '{}') INTO new_paths, new_vals
         FROM jsonb_array_elements(operations -> 0 -> 'set') s(v);
     ELSE
@@ -167,8 +170,9 @@ BEGIN
 END
 $$;
 
--- Notes that a tree grows, before its leaves are written. 'ok'; 'too_many_keys' or 'too_large' if it would be beyond a limit (NULL: none), and then
--- nothing was noted. A tree that is beyond a limit may still change in any way that does not let it grow. The caller holds the conversation's lock.
+-- Updates the stored size of a tree before its leaves are written. Outcomes: 'ok'; 'too_many_keys' or 'too_large' if
+-- the tree would exceed a limit (NULL: none), in which case nothing was updated. A tree that exceeds a limit can still
+-- change, if it does not grow. The caller holds the conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.resize(conversation uuid, by_bytes bigint, by_leaves bigint, max_keys bigint, max_bytes bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -193,7 +197,8 @@ BEGIN
 END
 $$;
 
--- Which limit (NULL: none) the operations would let the tree outgrow, 'too_many_keys' or 'too_large'; NULL: none of them. Under the conversation's lock.
+-- Returns the limit (NULL: none) that the operations would exceed, 'too_many_keys' or 'too_large'; NULL: none. The
+-- caller holds the conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.outgrown(conversation uuid, operations jsonb, max_keys bigint, max_bytes bigint) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -206,7 +211,7 @@ BEGIN
         SELECT coalesce(sum(octet_length(l.path) + octet_length(l.value)), 0) AS bytes, count(*) AS leaves INTO size
         FROM metadata.leaf l WHERE l.conversation_id = conversation;
     END IF;
-    -- What is not that long cannot add that much, and its difference is not needed.
+    -- The operations cannot add more bytes than their own length, so a short patch needs no difference.
     IF max_keys IS NULL AND size.bytes + octet_length(operations::text) <= max_bytes THEN RETURN NULL; END IF;
     SELECT * INTO change FROM metadata.difference(conversation, operations);
     RETURN CASE
@@ -216,9 +221,9 @@ BEGIN
 END
 $$;
 
--- Writes a difference and tells it as clients are told: deletions first, then sets, each by path. What is gone is announced as the deletion of the
--- highest ancestor that was emptied, not at all where a value stands above it now, and by its own path where values stand below it now. `is_indexed`: the
--- conversation's.
+-- Writes a difference and returns its effects in the order of clients: deletions first, then sets, each by path. A
+-- removed leaf is reported as the deletion of its highest ancestor that is now empty. It is not reported if a value now
+-- stands above it, and by its own path if values now stand below it. `is_indexed`: the conversation's flag.
 CREATE OR REPLACE FUNCTION metadata.write(
     conversation uuid, gone text[], paths text[], vals text[], at_position bigint, is_indexed boolean DEFAULT false) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE AS $$
@@ -246,7 +251,8 @@ BEGIN
     ON CONFLICT (conversation_id, path) DO UPDATE SET value = excluded.value, position = excluded.position;
 
     IF cardinality(gone) > 0 THEN
-        -- Each ancestor is looked at once, however many leaves it lost: the rows just deleted are still in the index.
+        -- Check each ancestor once, regardless of the number of its removed leaves, because the deleted rows are still
+        -- in the index.
         WITH ancestor AS MATERIALIZED (
             SELECT g.path AS leaf, a.path, a.n
             FROM unnest(gone) g(path) CROSS JOIN LATERAL unnest(metadata.prefixes(g.path)) WITH ORDINALITY a(path, n)
@@ -274,9 +280,9 @@ BEGIN
 END
 $$;
 
--- Executes operations ([{"path":"a.b","set":[["a.b","v"],…]} | {"path":"a.b","delete":true}, …]) in order, all or nothing. Returns the effects,
--- [["path","value"|null],…], or NULL if nothing changed, and then nothing was written. The caller holds the conversation's lock, and has asked
--- metadata.outgrown.
+-- Executes operations ([{"path":"a.b","set":[["a.b","v"],…]} | {"path":"a.b","delete":true}, …]) in order and
+-- atomically. Returns the effects, [["path","value"|null],…]. NULL: nothing changed, and nothing was written. The
+-- caller holds the conversation's lock and has called metadata.outgrown.
 CREATE OR REPLACE FUNCTION metadata.apply(conversation uuid, operations jsonb, at_position bigint) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -291,19 +297,25 @@ BEGIN
 END
 $$;
 
--- A client's patch, in one round trip. Outcomes: 'ok'; 'none', nothing changed; 'not_found', 'access_denied' as begin_change says;
--- 'too_many_keys', 'too_large': the tree would grow beyond `max_keys` leaves or `max_bytes` bytes of paths and values (NULL: no limit); 'large'. Only 'ok'
--- takes a position and writes.
+-- Executes a client's patch in one round trip. Only 'ok' takes a position and writes.
 --
--- `is_shared`: the transaction is shared with statements of others. A patch that would write many rows, leaves and entries of indexes, has the outcome 'large'
--- there, and is to be repeated alone.
+-- Outcomes:
+-- - 'ok'.
+-- - 'none': nothing changed.
+-- - 'not_found', 'access_denied': see begin_change.
+-- - 'too_many_keys', 'too_large': the tree would exceed `max_keys` leaves or `max_bytes` bytes of paths and values
+--   (NULL: no limit).
+-- - 'large': the patch would write too many rows for a shared transaction, counting leaves and index entries. Repeat it
+--   in its own transaction.
+--
+-- `is_shared`: true if the transaction is shared with statements of other callers.
 CREATE OR REPLACE FUNCTION metadata.patch(
     app uuid, conversation uuid, actor text, operations jsonb, origin_connection bigint, origin_request bigint, max_keys bigint,
     max_bytes bigint DEFAULT NULL, is_shared boolean DEFAULT false,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT effects jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    -- The most rows that a patch writes in a shared transaction.
+    -- The maximum number of rows that a patch writes in a shared transaction.
     most_shared CONSTANT bigint := 500;
     begun record;
     change record;
@@ -315,7 +327,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- This and what follows are statements of their own: they see what was committed while the first waited for the lock.
+    -- This and the following statements are separate from the first, so that they see everything that was committed
+    -- while it waited for the lock.
     SELECT * INTO change FROM metadata.difference(conversation, operations);
     IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN
         outcome := 'none';
@@ -339,7 +352,8 @@ BEGIN
 END
 $$;
 
--- A conversation's first tree, within the limits. Should one path be a prefix of another, the longer one stays. The caller sees to the indexes.
+-- Writes a conversation's first tree, whose limits the caller has checked. If one path is a prefix of another, only the
+-- longer one is stored. The caller updates the indexes.
 CREATE OR REPLACE FUNCTION metadata.create_tree(conversation uuid, paths text[], vals text[], at_position bigint) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WITH written AS (
@@ -357,7 +371,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
     ON CONFLICT (conversation_id) DO UPDATE SET bytes = t.bytes + excluded.bytes, leaves = t.leaves + excluded.leaves
 $$;
 
--- Whether the conversation's tree holds exactly these leaves.
+-- True if the conversation's tree consists of exactly these leaves.
 CREATE OR REPLACE FUNCTION metadata.equals_tree(conversation uuid, paths text[], vals text[]) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT NOT EXISTS (

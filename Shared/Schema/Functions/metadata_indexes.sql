@@ -1,22 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Indexes of metadata: kept by every change, built in the background, asked by queries.
+-- Metadata indexes: updated by every change, built in the background, and read by queries.
 --
--- A value is in the index from the transaction on that writes it. Two rules make an index complete:
--- * A writer looks for an app's indexes after its transaction has a number, and the building begins when all transactions have ended that had a number when the
---   index could first be seen (the fence). So each writer sees the index, or has ended before the building looks at its conversation.
+-- The transaction that writes a value also writes its index entries. Two rules make an index complete:
+-- * A writer gets a transaction number before it reads the app's indexes. The build begins when all transactions have
+--   ended that had a number when the index first became visible (the fence). So each writer sees the index, or has
+--   ended before the build reads its conversation.
 -- * Both hold the conversation's lock.
 
--- How a value stands in the index, in the order of its bytes. A long value is cut, and told from others by its digest: FF is in no text in UTF-8.
+-- Returns the index key of a value, which sorts by bytes. A long value is truncated and made unique by its digest. The
+-- byte FF separates the two, because it occurs in no UTF-8 text.
 CREATE OR REPLACE FUNCTION metadata.index_key(p_value text) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN octet_length(p_value) <= 224 THEN convert_to(p_value, 'UTF8')
     ELSE substr(convert_to(p_value, 'UTF8'), 1, 224) || '\xff'::bytea || sha256(convert_to(p_value, 'UTF8')) END;
 
--- A conversation of an app with indexes is in them from its creation on.
+-- Marks new conversations of an app with indexes as indexed.
 CREATE OR REPLACE FUNCTION metadata.note_indexes() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- The transaction gets its number, before it looks.
+    -- Get the transaction number before reading the indexes.
     PERFORM pg_current_xact_id();
     NEW.is_indexed := NEW.is_indexed OR EXISTS (SELECT FROM metadata.index_path i WHERE i.app_id = NEW.app_id AND i.removed_at IS NULL);
     RETURN NEW;
@@ -25,7 +27,7 @@ $$;
 
 CREATE OR REPLACE TRIGGER note_indexes BEFORE INSERT ON conversations.conversation FOR EACH ROW EXECUTE FUNCTION metadata.note_indexes();
 
--- A conversation that was deleted for all is found no more.
+-- Deletes the index entries of a conversation that was deleted for all.
 CREATE OR REPLACE FUNCTION metadata.forget_indexed() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -37,7 +39,8 @@ $$;
 CREATE OR REPLACE TRIGGER forget_indexed AFTER UPDATE OF deleted_position ON conversations.conversation FOR EACH ROW
 WHEN (NEW.deleted_position IS NOT NULL AND NEW.is_indexed) EXECUTE FUNCTION metadata.forget_indexed();
 
--- Makes the entries of some users (an empty id: the app's) what the value is; NULL: there are none. The caller holds the conversation's lock.
+-- Sets the index entries of some users (an empty id: the app's) to a value; NULL: deletes them. The caller holds the
+-- conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.set_index_entries(
     p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_users text[], p_value text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
@@ -53,8 +56,8 @@ BEGIN
 END
 $$;
 
--- Leaves of an indexed conversation went, and others came or got another value: for the app and the present participants. Former ones keep what they had. The
--- caller holds the conversation's lock.
+-- Updates the index entries for removed and changed leaves of an indexed conversation: those of the app and of present
+-- participants. Former participants keep their entries. The caller holds the conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.index_leaves(p_conversation uuid, p_gone text[], p_paths text[], p_vals text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -76,7 +79,7 @@ BEGIN
 END
 $$;
 
--- The number of entries that index_leaves writes or removes for leaves at these paths.
+-- Returns the number of entries that index_leaves writes or removes for leaves at these paths.
 CREATE OR REPLACE FUNCTION metadata.count_index_entries(p_conversation uuid, p_paths text[]) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
@@ -88,7 +91,8 @@ BEGIN
 END
 $$;
 
--- Users came into an indexed conversation, some of them perhaps not for the first time. The caller holds the conversation's lock.
+-- Writes the index entries of users who were added to an indexed conversation, some of them perhaps again. The caller
+-- holds the conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.index_users(p_conversation uuid, p_users text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -106,8 +110,8 @@ BEGIN
 END
 $$;
 
--- Makes all entries of a conversation at one path, former participants with what they saw last. The caller holds the conversation's lock. Returns how many
--- readers it has.
+-- Writes all entries of a conversation at one path, including those of former participants with the value they last
+-- saw. The caller holds the conversation's lock. Returns the number of readers.
 CREATE OR REPLACE FUNCTION metadata.index_conversation(p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_path text)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
@@ -120,8 +124,8 @@ BEGIN
     SELECT l.value, l.position INTO present FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path;
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, users, present.value);
     IF former = '{}' THEN RETURN cardinality(users); END IF;
-    -- Users who left after the value was set see that value; the others see one that was kept for them, or none. This goes through the values, not through
-    -- the users.
+    -- Users who left after the value was set see that value. The others see a kept value, or none. The loop runs over
+    -- values, not over users.
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, former, NULL);
     FOR kept IN
         SELECT l.value, l.position, l.until_position FROM metadata.kept_leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path
@@ -138,7 +142,6 @@ BEGIN
 END
 $$;
 
--- The apps with indexes that are being built or removed.
 CREATE OR REPLACE FUNCTION metadata.apps_with_unfinished_indexes() RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 BEGIN
@@ -146,8 +149,9 @@ BEGIN
 END
 $$;
 
--- Goes on with one index of an app that is being built or removed. `looked_at`: how many conversations or entries it came to in this transaction; 0: nothing is
--- to be done at the moment, NULL: and no index waits. Several may work at once, each on an index of its own.
+-- Continues one index of an app that is being built or removed. Returns the number of processed conversations or
+-- entries. 0: no work is possible at the moment. NULL: no index is unfinished. Concurrent calls work on different
+-- indexes.
 CREATE OR REPLACE FUNCTION metadata.build_indexes(p_app uuid, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -156,12 +160,13 @@ DECLARE
     oldest CONSTANT xid8 := pg_snapshot_xmin(pg_current_snapshot());
     worked bigint;
 BEGIN
-    -- One that must wait for its fence is taken only if there is no other. Among the others chance decides: one that cannot be built holds up none.
+    -- Choose an index that waits for its fence only if there is no other. Choose among the others at random, so that
+    -- one that cannot be built does not block the rest.
     SELECT x.* INTO i FROM metadata.index_path x WHERE x.app_id = p_app AND (x.ready_at IS NULL OR x.removed_at IS NOT NULL)
     ORDER BY coalesce(x.fence >= oldest AND x.fence < pg_snapshot_xmax(pg_current_snapshot()), false), random() LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN NULL; END IF;
-    -- Writers that did not see the index, or its removal, had their numbers before this transaction gets its own, now that it has seen it. (A greater number is
-    -- of another cluster, whose backup this is.)
+    -- Writers that did not see the index, or its removal, got their numbers before this transaction gets its own,
+    -- because it has seen it. (A greater number belongs to another cluster, of which this one is a restored backup.)
     present := pg_current_xact_id();
     IF i.fence IS NULL OR i.fence > present THEN
         UPDATE metadata.index_path x SET fence = present WHERE x.app_id = i.app_id AND x.path_id = i.path_id;
@@ -173,13 +178,15 @@ BEGIN
 END
 $$;
 
--- Takes some more conversations, in the order of their ids, into an index. Returns how many it looked at; those of other apps are among them.
+-- Adds a batch of conversations, in the order of their ids, to an index. Returns the number of conversations read,
+-- including those of other apps.
 CREATE OR REPLACE FUNCTION metadata.build_index(i metadata.index_path, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
-    -- Locked in one transaction, at most.
+    -- The maximum number of conversations locked in one transaction.
     most CONSTANT bigint := 200;
-    -- No conversation is begun after so many readers. One is never divided: with 100,000 former participants who all saw other values it takes about 10 s.
+    -- No further conversation is started after this number of readers. A conversation is never split: one with 100,000
+    -- former participants who all saw different values takes about 10 s.
     most_readers CONSTANT bigint := 5000;
     seen record;
     c record;
@@ -196,7 +203,7 @@ BEGIN
         IF seen.app_id = i.app_id AND seen.deleted_position IS NULL THEN
             is_cut := locked = most OR readers >= most_readers;
             EXIT WHEN is_cut;
-            -- Transactions that wait for one lock while they hold another may wait in a circle: only the first one is waited for.
+            -- Wait only for the first lock. Transactions that wait for one lock while they hold another can deadlock.
             IF locked = 0 THEN
                 SELECT x.app_id, x.created_at, x.position, x.is_indexed, x.deleted_position INTO c
                 FROM conversations.conversation x WHERE x.id = seen.id FOR UPDATE;
@@ -224,7 +231,7 @@ BEGIN
 END
 $$;
 
--- Removes some more entries of an index that was removed, and at last its row. Returns how many.
+-- Deletes a batch of entries of a removed index, and finally its row. Returns the number of entries.
 CREATE OR REPLACE FUNCTION metadata.clear_index(i metadata.index_path, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
@@ -240,21 +247,27 @@ BEGIN
 END
 $$;
 
--- The key paths of an app, in their order; 'building' or 'ready'.
+-- Lists the key paths of an app, by path, with the state 'building' or 'ready'.
 CREATE OR REPLACE FUNCTION metadata.indexes_of(p_app uuid) RETURNS TABLE (path text, state text, created_at timestamptz, ready_at timestamptz)
 LANGUAGE sql STABLE SECURITY DEFINER ROWS 16 SET search_path = pg_catalog, pg_temp AS $$
     SELECT i.path, CASE WHEN i.ready_at IS NULL THEN 'building' ELSE 'ready' END, i.created_at, i.ready_at
     FROM metadata.index_path i WHERE i.app_id = p_app AND i.removed_at IS NULL ORDER BY i.path
 $$;
 
--- Names a key path. Outcomes: 'created'; 'found', if the app has named it; 'too_many', if it has named `p_most` others; 'removing', if as many that it has taken
--- back still have their entries removed; 'no_app', also one that is being deleted.
+-- Declares a key path.
+--
+-- Outcomes:
+-- - 'created'.
+-- - 'found': the app has already declared it.
+-- - 'too_many': the app has `p_most` other paths.
+-- - 'removing': the entries of `p_most` dropped paths are still being deleted.
+-- - 'no_app': also if the app is being deleted.
 CREATE OR REPLACE FUNCTION metadata.add_index(p_app uuid, p_path text, p_most bigint)
 RETURNS TABLE (outcome text, path text, state text, created_at timestamptz, ready_at timestamptz)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    -- One at a time, and not while the app goes.
+    -- Allow one declaration at a time, and none while the app is being deleted.
     PERFORM FROM conversations.app a WHERE a.id = p_app AND a.deleting_since IS NULL FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         outcome := 'no_app';
@@ -274,7 +287,8 @@ BEGIN
 END
 $$;
 
--- Takes a key path back: at once for queries; its entries go in the background. False: the app had not named it.
+-- Drops a key path: immediately for queries, while its entries are deleted in the background. Returns false if the app
+-- had not declared it.
 CREATE OR REPLACE FUNCTION metadata.remove_index(p_app uuid, p_path text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -283,11 +297,18 @@ BEGIN
 END
 $$;
 
--- A page of the conversations of an app (an empty id), or of those on a user's list, by their value at an indexed path. `p_kind`: 'equal', those with the value,
--- newest first; 'prefix', those whose value begins with it, and 'exists', those that have one: by the value, and newest first where it is the same.
--- Outcomes: 'ok'; 'not_indexed'; 'building'; 'unknown_cursor'. `total` is NULL if there are more than `p_most`. `has_more`: there are some behind the page.
+-- Lists one page of conversations by their value at an indexed path: all of an app (an empty user id), or those on a
+-- user's list. `total` is NULL if there are more than `p_most`. `has_more`: true if the list continues after the page.
 --
--- As many entries are read as the page has, and as many as are counted: each belongs to a conversation that matches, if the user has not removed it from their list.
+-- `p_kind`:
+-- - 'equal': conversations with this value, newest first.
+-- - 'prefix': conversations whose value begins with it, by value, and newest first for equal values.
+-- - 'exists': conversations with any value, in the same order.
+--
+-- Outcomes: 'ok'; 'not_indexed'; 'building'; 'unknown_cursor'.
+--
+-- The function reads as many entries as the page has, and as many as it counts. Each entry belongs to a matching
+-- conversation, unless the user has removed it from their list.
 CREATE OR REPLACE FUNCTION metadata.find_conversations(
     p_app uuid, p_user text, p_path text, p_kind text, p_value text, p_page_size bigint, p_from_id uuid, p_most bigint,
     OUT outcome text, OUT ids uuid[], OUT total bigint, OUT has_more boolean)
@@ -295,7 +316,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     i metadata.index_path;
-    -- The first key, and one behind the last.
+    -- The first key, and the first key after the range.
     low bytea := CASE p_kind WHEN 'exists' THEN '' WHEN 'equal' THEN metadata.index_key(p_value) ELSE convert_to(p_value, 'UTF8') END;
     high bytea := CASE p_kind WHEN 'exists' THEN '\xff' WHEN 'equal' THEN low || '\x00'::bytea ELSE low || decode(repeat('ff', 40), 'hex') END;
     from_key bytea := low;
@@ -310,7 +331,7 @@ BEGIN
     IF p_from_id IS NOT NULL THEN
         SELECT e.value_key, e.created_at, e.conversation_id INTO from_key, from_time, from_id
         FROM metadata.index_entry e WHERE e.conversation_id = p_from_id AND e.path_id = i.path_id AND e.user_id = p_user;
-        -- One that does not match any more still has a place where all values are the same.
+        -- A cursor that does not match any longer still has a place among equal values.
         IF p_kind = 'equal' AND from_key IS DISTINCT FROM low THEN
             from_key := low;
             SELECT c.created_at, c.id INTO from_time, from_id FROM conversations.conversation c

@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Metadata: trees as they are and as former participants saw them.
+-- Metadata: present trees, and the trees that former participants see.
 
--- The highest node of a range of whole numbers above 0, both ends included: the one that the highest power of 2 divides.
+-- Returns the highest node of a range of positive whole numbers, both ends included: the number that is divisible by
+-- the highest power of 2.
 CREATE OR REPLACE FUNCTION metadata.fork_node(first bigint, last bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
     low bigint := 1;
 BEGIN
-    -- As long as there is a multiple of the next power of 2 in the range.
+    -- Continue while the range contains a multiple of the next power of 2.
     WHILE last / (2 * low) > (first - 1) / (2 * low) LOOP
         low := 2 * low;
     END LOOP;
@@ -15,12 +16,12 @@ BEGIN
 END
 $$;
 
--- The former values that were there at a position. `head` is the conversation's position, beyond which there are no nodes.
+-- Returns the former values that held at a position. `head` is the conversation's position; there are no higher nodes.
 CREATE OR REPLACE FUNCTION metadata.kept_leaves(conversation uuid, at_position bigint, head bigint) RETURNS SETOF metadata.kept_leaf
 LANGUAGE plpgsql STABLE STRICT ROWS 100 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
-    -- The position itself and its ancestors, and below it some nodes at which no range that contains it stands. OFFSET 0 keeps each an index scan
-    -- of its own, and the order makes it that of the right index, whatever the statistics say.
+    -- Read the position itself and its ancestors, and some lower nodes that contain no matching range. OFFSET 0 makes
+    -- each a separate index scan, and the order selects the right index, regardless of the statistics.
     RETURN QUERY
     SELECT l.*
     FROM generate_series(0, 62) b(bit)
@@ -38,7 +39,7 @@ BEGIN
 END
 $$;
 
--- Keeps the tree for a participant who is being removed. To be called after the removal has taken its position.
+-- Keeps the tree for a participant who is being removed. Call it after the removal has taken its position.
 CREATE OR REPLACE FUNCTION metadata.keep_tree(conversation uuid, user_id text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -51,7 +52,7 @@ BEGIN
 END
 $$;
 
--- Forgets a kept tree when the user is added again.
+-- Deletes a kept tree when the user is added again.
 CREATE OR REPLACE FUNCTION metadata.forget_kept_tree(conversation uuid, user_id text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -59,7 +60,8 @@ DECLARE
 BEGIN
     DELETE FROM metadata.kept_tree k WHERE k.conversation_id = conversation AND k.user_id = forget_kept_tree.user_id
     RETURNING k.position INTO stood_at;
-    -- What was kept only for this position is of no use any more, unless another user's tree stands at it, too.
+    -- Leaves that were kept only for this position are no longer needed, unless another user's tree has the same
+    -- position.
     IF NOT FOUND OR EXISTS (SELECT FROM metadata.kept_tree k WHERE k.conversation_id = conversation AND k.position = stood_at) THEN RETURN; END IF;
     UPDATE metadata.tree t
     SET kept_position = (SELECT k.position FROM metadata.kept_tree k WHERE k.conversation_id = conversation ORDER BY k.position DESC LIMIT 1)
@@ -68,7 +70,6 @@ BEGIN
 END
 $$;
 
--- Removes all metadata of a conversation that is deleted for all.
 CREATE OR REPLACE FUNCTION metadata.drop_tree(conversation uuid) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     DELETE FROM metadata.leaf l WHERE l.conversation_id = drop_tree.conversation;
@@ -78,8 +79,9 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
     INSERT INTO metadata.forgotten_tree (conversation_id, position) VALUES (drop_tree.conversation, 0)
 $$;
 
--- The trees of many conversations of one app, each with the position it belongs to, in one snapshot. `users[i]` is who asks for `conversations[i]`: a
--- user who has left it sees what was kept for them, even if that was not known when they asked. An item that is not there has position 0 and no leaves.
+-- Returns the trees of many conversations of one app in one snapshot, each with its position. `users[i]` is the reader
+-- of `conversations[i]`: a user who has left sees the kept tree, even if the leaving was unknown when they asked. A
+-- missing conversation has position 0 and no leaves.
 CREATE OR REPLACE FUNCTION metadata.trees(app uuid, conversations uuid[], users text[])
 RETURNS TABLE (n bigint, "position" bigint, paths text[], vals text[])
 LANGUAGE sql STABLE ROWS 100 AS $$
@@ -108,8 +110,9 @@ LANGUAGE sql STABLE ROWS 100 AS $$
     ORDER BY i.n
 $$;
 
--- As `trees`, for as many of the conversations, from the first on, as fit. How large they are is known before they are read, of nearly all. One of more than
--- `p_most` bytes is not read: it ends the answer, or, if it is the first one, is all of it, without paths and values.
+-- Returns the same rows as `trees` for the first conversations that fit into `p_bytes`. The sizes of nearly all trees
+-- are known before they are read. A tree of more than `p_most` bytes is not read: it ends the answer; if it is the
+-- first one, it is the only row, without paths and values.
 CREATE OR REPLACE FUNCTION metadata.trees_within(p_app uuid, p_conversations uuid[], p_users text[], p_bytes bigint, p_most bigint)
 RETURNS TABLE (n bigint, "position" bigint, paths text[], vals text[])
 LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off AS $$
@@ -118,11 +121,11 @@ DECLARE
     own bigint;
     used bigint := 0;
     done bigint := 0;
-    -- Of the next ones; 0: not counted, or kept for a user who left.
+    -- The sizes of the next trees. 0: not counted, or kept for a user who left.
     sizes bigint[];
     planned bigint;
     count bigint;
-    -- What is taken for the size of one that was not counted: a few are read first, and then as many as are likely to fit.
+    -- The estimated size of an uncounted tree. A few are read first, and then as many as probably fit.
     guess bigint := p_bytes / 4;
 BEGIN
     WHILE done < cardinality(p_conversations) LOOP
@@ -170,8 +173,8 @@ BEGIN
 END
 $$;
 
--- Removes some leaves that were kept for trees that are forgotten, returns how many rows, to be called again while that is not 0. It needs no lock: a
--- kept tree always stands at a newer position than those at which such a leaf was there.
+-- Deletes leaves that were kept for removed trees. Returns the number of rows; call again while it is not 0. No lock is
+-- needed, because every kept tree has a newer position than those at which such a leaf held.
 CREATE OR REPLACE FUNCTION metadata.sweep(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

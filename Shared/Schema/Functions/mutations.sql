@@ -1,24 +1,26 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Changes that a client names, so that it can send them again: each is done once. The writing function stands between begin_mutation and
--- end_mutation in one statement.
+-- Idempotent changes: a client sends an idempotency key with a change, and each change is carried out once. The writing
+-- function is called between begin_mutation and end_mutation in one statement.
 
--- One row, the app, if nothing was done under this name yet. None if something was, and none while another transaction is at it: find_mutation tells which. The
--- name is locked until the transaction ends. It is not waited for: this may share its transaction with statements that lock other conversations.
+-- Returns one row, the app, if no change was carried out under this key. Returns no row if one was, or if another
+-- transaction is carrying it out; find_mutation distinguishes the two. Locks the key until the transaction ends. It
+-- does not wait for the lock, because its transaction may be shared with statements that lock other conversations.
 CREATE OR REPLACE FUNCTION conversations.begin_mutation(p_app uuid, p_user text, p_id uuid) RETURNS TABLE (app_id uuid)
 LANGUAGE plpgsql VOLATILE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended(p_user, uuid_hash_extended(p_id, uuid_hash_extended(p_app, 5)))) THEN RETURN; END IF;
-    -- Only under the lock: what another transaction has committed meanwhile is seen.
+    -- Check under the lock, to see rows that another transaction has committed in between.
     IF EXISTS (SELECT FROM conversations.mutation m WHERE m.app_id = p_app AND m.user_id = p_user AND m.id = p_id) THEN RETURN; END IF;
     app_id := p_app;
     RETURN NEXT;
 END
 $$;
 
--- The latest change of a conversation that this user is told of, so that their client gets there. Receipts count where they are the user's own, although others
--- may be told, too. 0 if there is none among the last 256 changes, and while the user hides the conversation, since they are told nothing of it then: a client
--- that goes by it shows for a moment what it was told last.
+-- Returns the position of the latest change of a conversation that this user receives, so that their client reaches it.
+-- Receipts count only if they are the user's own, although other users may receive them, too. 0: there is none among
+-- the last 256 changes, or the user hides the conversation and receives none of its changes. A client that relies on 0
+-- briefly shows an older state.
 CREATE OR REPLACE FUNCTION conversations.told_position(p_conversation uuid, p_user text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_sort = off AS $$
 DECLARE
@@ -35,7 +37,7 @@ BEGIN
         CONTINUE WHEN h.kind = 7 AND NOT h.operations @> jsonb_build_array(jsonb_build_object('user', p_user));
         CONTINUE WHEN h.kind = 8 AND h.actor <> p_user;
         CONTINUE WHEN h.kind IN (5, 6, 9) AND NOT conversations.may_see(p, h.ordinal);
-        -- Of a message that was deleted since, only the deletion is told.
+        -- If a message was deleted since, users receive only the deletion.
         CONTINUE WHEN h.kind IN (5, 9) AND NOT EXISTS (
             SELECT FROM conversations.message m WHERE m.conversation_id = p_conversation AND m.ordinal = h.ordinal);
         RETURN h.position;
@@ -44,8 +46,9 @@ BEGIN
 END
 $$;
 
--- Remembers what was done, if anything was: `p_outcome` is that of the writing function. Returns where a client is told of it. What had no effect is at the
--- latest change that the user is told of: of the conversation, or without one (NULL) of the user's own log.
+-- Stores the record of a change that was carried out. `p_outcome` is the outcome of the writing function; a refusal
+-- stores nothing. Returns the positions at which the client receives the change. For a change without effect, this is
+-- the latest change that the user receives: of the conversation, or without one (NULL) of the user's own log.
 CREATE OR REPLACE FUNCTION conversations.end_mutation(
     p_app uuid, p_user text, p_id uuid, p_fingerprint bigint, p_outcome text, p_conversation uuid, p_position bigint, p_user_position bigint,
     p_object uuid, OUT "position" bigint, OUT user_position bigint)
@@ -67,7 +70,7 @@ BEGIN
 END
 $$;
 
--- What was done under this name; no row if nothing was.
+-- Returns the record of an idempotency key. No row: no change was carried out under it.
 CREATE OR REPLACE FUNCTION conversations.find_mutation(p_app uuid, p_user text, p_id uuid)
 RETURNS TABLE (fingerprint bigint, outcome text, "position" bigint, user_position bigint, object uuid)
 LANGUAGE sql STABLE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -75,11 +78,12 @@ LANGUAGE sql STABLE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_tem
     FROM conversations.mutation m WHERE m.app_id = p_app AND m.user_id = p_user AND m.id = p_id
 $$;
 
--- The writing function of a change that was found to have no effect elsewhere, so that it is remembered.
+-- The writing function of a change that turned out to have no effect before any writing function ran. It lets
+-- end_mutation store the record.
 CREATE OR REPLACE FUNCTION conversations.change_nothing(p_app uuid, p_conversation uuid, OUT outcome text)
 LANGUAGE sql STABLE AS $$ SELECT 'none' $$;
 
--- Forgets some of what was done longer ago than the log is kept, and returns how many rows went: to be called again while that is not 0.
+-- Deletes records that are older than the log's retention. Returns the number of rows; call again while it is not 0.
 CREATE OR REPLACE FUNCTION conversations.sweep_mutations(keep interval, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -1,18 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Participants: who comes, who leaves.
+-- Participants: joining and leaving.
 
--- The time in which additions are counted.
+-- Returns the period in which additions are counted.
 CREATE OR REPLACE FUNCTION conversations.addition_period() RETURNS interval
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN interval '1 hour';
 
--- Applies the app's rules to a user who is about to add others to a conversation, and counts the addition of each. Outcomes; only 'ok' counts:
+-- Applies the app's rules to a user who is about to add others to a conversation, and counts each addition. Outcomes;
+-- only 'ok' counts:
 --   'ok'
 --   'server_only'   Only the app's own server adds users.
 --   'not_followed'  One of the others does not follow the actor.
---   'too_often'     The actor is a stranger to one of the others, and has added that user as often as the app allows within an hour.
+--   'too_often'     The actor is a stranger to one of the others, and has added that user as often as the app
+--                   allows within an hour.
 --
--- A stranger is a user whom the other one has not chosen to follow. Having met does not count, because a stranger can bring that about.
+-- A stranger is a user whom the other user does not explicitly follow. Having met does not count, because a stranger
+-- can bring that about.
 --
 -- The counts are locked in the order of the users, until the transaction ends.
 CREATE OR REPLACE FUNCTION conversations.admit_additions(p_app uuid, p_actor text, p_users text[]) RETURNS text
@@ -57,7 +60,7 @@ BEGIN
 END
 $$;
 
--- Removes some counts whose hour is over, and returns how many: to be called again while that is not 0.
+-- Deletes counts whose hour is over. Returns the number of rows; call again while it is not 0.
 CREATE OR REPLACE FUNCTION conversations.sweep_additions(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -71,8 +74,8 @@ BEGIN
 END
 $$;
 
--- Puts participants into a conversation, all of whose messages so far count as read for them, whether they were there before or not. What they had hidden
--- stays hidden.
+-- Adds participants to a conversation, new ones and former ones. All present messages count as read for them. Messages
+-- that they had hidden stay hidden.
 CREATE OR REPLACE FUNCTION conversations.let_in(c conversations.conversation, p_users text[], p_position bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -89,10 +92,10 @@ BEGIN
         left_deleted = 0,
         is_hidden = false,
         read = everything,
-        -- Where reading is not shown, that it was delivered still is.
+        -- If read receipts are private, the delivery is still shown.
         delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN '{}' ELSE p.delivered END,
         uncounted = c.message_count,
-        -- Deletions for all among the messages they missed; those before were counted when they happened.
+        -- Count the deletions for all among the missed messages. Earlier ones were counted when they happened.
         hidden_count = p.hidden_count + c.deleted_count - p.left_deleted;
     INSERT INTO conversations.user_conversation (app_id, user_id, conversation_id, created_at)
     SELECT c.app_id, u.id, c.id, c.created_at FROM unnest(p_users) u(id)
@@ -101,8 +104,8 @@ BEGIN
 END
 $$;
 
--- Carries out a change of participants that has been decided: one position, one entry. `c` and `p_before` are as they were, under the lock;
--- `p_added` and `p_removed` are sorted, and not both empty.
+-- Applies a change of participants that has been decided: one position, one entry in the log. `c` and `p_before` are
+-- the former state, under the lock. `p_added` and `p_removed` are sorted, and not both empty.
 CREATE OR REPLACE FUNCTION conversations.change_roster(
     c conversations.conversation, p_before text[], p_added text[], p_removed text[], p_actor text, p_oc bigint, p_or bigint,
     OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT participants text[], OUT distinct_cleared boolean)
@@ -130,7 +133,7 @@ BEGIN
         kept_from := conversations.kept_from(c, p_added, p_actor);
         PERFORM conversations.let_in(c, p_added, change_roster.position);
         IF kept_from <> '{}' THEN PERFORM conversations.keep_from(c, kept_from, change_roster.position); END IF;
-        -- Also for users who never left, which finds nothing.
+        -- Called for all added users, because it does nothing for those who never left.
         PERFORM metadata.forget_kept_tree(c.id, u.id) FROM unnest(p_added) u(id);
         IF c.is_indexed THEN PERFORM metadata.index_users(c.id, p_added); END IF;
         DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = c.id AND k.user_id = ANY (p_added);
@@ -156,8 +159,8 @@ BEGIN
 END
 $$;
 
--- Executes [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order over a set of users; returns it sorted. Services fold them before, so
--- that there are two at most.
+-- Applies [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order to a set of users, and returns it sorted. Services
+-- combine the operations first, so there are at most two.
 CREATE OR REPLACE FUNCTION conversations.patched_users(p_before text[], p_operations jsonb) RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -177,11 +180,15 @@ BEGIN
 END
 $$;
 
--- A client's patch of a conversation: of participants, and of metadata with them, all or nothing; each that has an effect is a change of its own.
--- Outcomes: 'ok', 'none', 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch), those
--- of admit_additions (`p_is_limited` as for create_conversation); for the app's own server (no actor) also 'deleted', and 'none_left' where its patch would remove
--- all participants.
--- Columns are NULL where that part changed nothing; numbers are of those added.
+-- Applies a client's patch of participants and metadata atomically. Each part that has an effect is a separate change.
+-- Columns are NULL for a part that changed nothing; counts are those of added users.
+--
+-- Outcomes:
+-- - 'ok', 'none', 'not_found', 'access_denied', 'too_many'.
+-- - 'too_many_keys', 'too_large': `p_max_keys` and `p_max_bytes` work as in metadata.patch.
+-- - those of admit_additions: `p_is_limited` works as in create_conversation.
+-- - 'deleted': only for the app's own server (no actor).
+-- - 'none_left': the patch of the app's own server would remove all participants.
 CREATE OR REPLACE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
     p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL, p_is_limited boolean DEFAULT false,

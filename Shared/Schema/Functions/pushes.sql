@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Pushes: what devices are to be told that have no socket open. The server sends none itself: it hands them to the webhooks of the app that take pushes.
+-- Pushes: notifications for devices without an open socket. The server sends none itself: it passes them to the app's
+-- webhooks that accept pushes.
 
--- Hands a push to a user's devices to the app's webhooks, with the number for the app's icon, or NULL if the app shows none. A push without a notification
--- tells the number only. False: no webhook of the app takes pushes.
+-- Passes a push for a user's devices to the app's webhooks, with the badge, or NULL if the app shows none. A push
+-- without a notification only updates the badge. Returns false if no webhook of the app accepts pushes.
 CREATE OR REPLACE FUNCTION conversations.hand_over_push(p_app uuid, p_push uuid, p_user text, p_notification jsonb) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -12,8 +13,9 @@ BEGIN
 END
 $$;
 
--- Pushes a notification to users; for some of them `p_overrides`, an object by user id, has other members. `p_badges` has a number for each of the users, in
--- their order; NULL: they are counted here. Outcomes: 'ok'; 'no_webhook', and then nothing was pushed.
+-- Pushes a notification to users. `p_overrides`, an object by user id, replaces members for some of them. `p_badges`
+-- has a badge for each of the users, in their order; NULL: they are counted here. Outcomes: 'ok'; 'no_webhook', if
+-- nothing was pushed.
 CREATE OR REPLACE FUNCTION conversations.push_notification(
     p_app uuid, p_users text[], p_notification jsonb, p_overrides jsonb, p_badges bigint[] DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
@@ -21,14 +23,16 @@ DECLARE
     push uuid := gen_random_uuid();
     recipient record;
 BEGIN
-    -- Once for all: a webhook that ends meanwhile must not make a failure of what was pushed to some already, since the app's server would repeat that.
+    -- Check once for all users. If a webhook ends in between, the call must not fail after some users were pushed to,
+    -- because the app's server would then repeat it.
     IF NOT coalesce('Push' = ANY (webhooks.wanted(p_app)), false) THEN RETURN 'no_webhook'; END IF;
-    -- Before the first push, which locks the lane of its user: other pushes to this user wait for that lock.
+    -- Count badges before the first push, because a push locks the lane of its user, and other pushes to this user wait
+    -- for the lock.
     IF p_badges IS NULL THEN
         p_badges := ARRAY(
             SELECT (SELECT b.badge FROM conversations.get_badge(p_app, u.id, false) b) FROM unnest(p_users) WITH ORDINALITY u(id, n) ORDER BY u.n);
     END IF;
-    -- In the order of the users, so that two pushes cannot wait for each other.
+    -- The order of the users prevents deadlocks between two pushes.
     FOR recipient IN
         SELECT DISTINCT ON (u.id COLLATE "C") u.id, u.badge FROM unnest(p_users, p_badges) u(id, badge) ORDER BY u.id COLLATE "C"
     LOOP
@@ -39,7 +43,7 @@ BEGIN
 END
 $$;
 
--- Tells the iOS devices of a user that the number on the app's icon is another one, if a webhook of the app takes pushes.
+-- Pushes a changed badge to a user's iOS devices, if a webhook of the app accepts pushes.
 CREATE OR REPLACE FUNCTION conversations.push_badge(p_app uuid, p_user text) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN

@@ -1,17 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Sets of messages of one participant: read, delivered, hidden. A participant's row holds the longest ranges of each set, at most range_limit();
--- the others are bits of receipt_block, 1,024 ordinals in a row.
+-- The sets of messages of one participant: read, delivered, hidden. A participant's row holds the longest ranges of
+-- each set, at most range_limit(). The others are bits of receipt_block, with 1,024 ordinals in a row.
 
--- The most ranges of one set in a participant's row.
+-- Returns the maximum number of ranges of one set in a participant's row.
 CREATE OR REPLACE FUNCTION conversations.range_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 32;
 
--- Whether a set has more ranges than a row may hold. In memory, one of n ranges takes 8 + 21 n bytes; counting them would cost a hundred times as
--- much.
+-- True if a set has more ranges than a row may hold. In memory, a set of n ranges takes 8 + 21 n bytes. Counting the
+-- ranges would take a hundred times as long.
 CREATE OR REPLACE FUNCTION conversations.has_many_ranges(p_set int8multirange) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN pg_column_size(p_set) > 8 + 21 * conversations.range_limit();
 
--- The ranges of such a set that move into blocks: all but the longest ones, the newest of equals.
+-- Returns the ranges of a large set that move into blocks: all except the longest ones. Of equally long ranges, the
+-- newest stay.
 CREATE OR REPLACE FUNCTION conversations.surplus_ranges(p_set int8multirange) RETURNS int8multirange
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
@@ -19,13 +20,13 @@ RETURN (
     FROM (SELECT u.r, row_number() OVER (ORDER BY upper(u.r) - lower(u.r) DESC, lower(u.r) DESC) AS n FROM unnest(p_set) u(r)) s
     WHERE s.n > conversations.range_limit() / 2);
 
--- The bits of one block that a range sets.
+-- Returns the bits of one block that a range sets.
 CREATE OR REPLACE FUNCTION conversations.block_bits(p_range int8range, p_block bigint) RETURNS bit
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ((~ 0::bit(1024)) >> greatest(lower(p_range) - p_block * 1024, 0)::int)
     & ((~ 0::bit(1024)) << greatest(p_block * 1024 + 1024 - upper(p_range), 0)::int);
 
--- Three sets as blocks.
+-- Converts three sets to blocks.
 CREATE OR REPLACE FUNCTION conversations.blocks_of(p_read int8multirange, p_delivered int8multirange, p_hidden int8multirange)
 RETURNS TABLE (block bigint, read bit, delivered bit, hidden bit)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10 AS $$
@@ -40,8 +41,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10 AS $$
     GROUP BY k.block
 $$;
 
--- The participant, for whom at most range_limit() ranges of each set are left: blocks get the others. The caller holds the lock, stores what is
--- returned, and takes this position for it, or none if only `hidden` has changed.
+-- Returns the participant with at most range_limit() ranges of each set, after moving the others into blocks. The
+-- caller holds the lock, stores the returned row, and takes this position for the change, or none if only `hidden` has
+-- changed.
 CREATE OR REPLACE FUNCTION conversations.packed(p conversations.participant, p_position bigint) RETURNS conversations.participant
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -57,7 +59,7 @@ BEGIN
     FOR added IN SELECT b.* FROM conversations.blocks_of(read, delivered, hidden) b ORDER BY b.block LOOP
         SELECT * INTO before FROM conversations.receipt_block b
         WHERE b.conversation_id = p.conversation_id AND b.block = added.block AND b.user_id = p.user_id AND b.until_position = 9223372036854775807;
-        -- A user who left sees what had come with this user then.
+        -- Keep the former block for a user who left, who sees the receipts of that time.
         IF FOUND AND last_leaving >= before.since_position AND (added.read IS NOT NULL OR added.delivered IS NOT NULL)
             AND (before.read IS NOT NULL OR before.delivered IS NOT NULL)
         THEN
@@ -84,7 +86,7 @@ BEGIN
 END
 $$;
 
--- What a participant's blocks say about one ordinal. Worth asking only up to packed_up_to.
+-- Returns whether a participant's blocks contain one ordinal. Only useful up to packed_up_to.
 CREATE OR REPLACE FUNCTION conversations.block_at(p_conversation uuid, p_user text, p_ordinal bigint, OUT has_read boolean, OUT is_hidden boolean)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -96,14 +98,14 @@ BEGIN
 END
 $$;
 
--- Whether a participant has read this one.
+-- True if the participant has read the message with this ordinal.
 CREATE OR REPLACE FUNCTION conversations.has_read(p conversations.participant, p_ordinal bigint) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (p).read @> p_ordinal
     OR (p).packed_up_to >= p_ordinal AND (conversations.block_at((p).conversation_id, (p).user_id, p_ordinal)).has_read;
 
--- The ordinals of the newest messages this participant sees, of those before `p_before`, newest first. Steps over what is hidden instead of reading
--- it.
+-- Returns the ordinals of the newest messages before `p_before` that this participant sees, newest first. It skips
+-- hidden ranges without reading them.
 CREATE OR REPLACE FUNCTION conversations.visible_ordinals(p conversations.participant, p_before bigint, p_limit bigint) RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
 DECLARE
@@ -147,8 +149,9 @@ BEGIN
 END
 $$;
 
--- These ordinals as a set, in which each run of them is extended to both sides over the user's own messages and over deleted ones: they count as read
--- anyway, and a set that is joined stays one range however long the conversation. Looks at most 64 messages to each side of a run.
+-- Returns these ordinals as a set. Each run is extended to both sides over the user's own messages and deleted ones,
+-- which count as read anyway. So the set stays one range, regardless of the conversation's length. It examines at most
+-- 64 messages to each side of a run.
 CREATE OR REPLACE FUNCTION conversations.joined_ranges(p_conversation uuid, p_user text, p_ordinals bigint[]) RETURNS int8multirange
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -172,7 +175,8 @@ BEGIN
 END
 $$;
 
--- The messages of others up to an ordinal that a participant has neither read nor hidden: how many, and from whom.
+-- Counts the messages of other users up to an ordinal that a participant has neither read nor hidden, and returns their
+-- senders.
 CREATE OR REPLACE FUNCTION conversations.unread_up_to(p conversations.participant, p_ordinal bigint, OUT count bigint, OUT senders text[])
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Receipts: delivered and read.
 
--- The ordinal of the newest message that was sent at this position or before; 0: none. A binary search: positions and ordinals rise together.
+-- Returns the ordinal of the newest message sent at this position or before; 0: none. It uses a binary search, because
+-- positions and ordinals increase together.
 CREATE OR REPLACE FUNCTION conversations.ordinal_at(p_conversation uuid, p_position bigint, p_count bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -20,8 +21,9 @@ BEGIN
 END
 $$;
 
--- Which conversations these messages are in, each with the user who asks about it, by its number among them. Messages that the user does not see are left
--- out, so that nothing is done for them that is not done for messages that do not exist. Each message is looked up by itself.
+-- Finds the conversations of these messages, each for its user, by the message's number in the arrays. Messages that
+-- the user does not see are omitted, so that they cause the same work as messages that do not exist. Each message is
+-- found by an index lookup.
 CREATE OR REPLACE FUNCTION conversations.locate_messages(p_app uuid, p_users text[], p_messages uuid[])
 RETURNS TABLE (number bigint, conversation_id uuid)
 LANGUAGE plpgsql STABLE ROWS 50 AS $$
@@ -39,10 +41,19 @@ BEGIN
 END
 $$;
 
--- Receipts of one conversation, of several users over several messages, as one change; statuses: 1 delivered, 2 read. `results` are in the order asked:
--- 'ok' had an effect, 'none' had none, 'not_found', 'access_denied' to a former participant. The rest is about those with an effect; `audiences`: 0 all
--- participants, 1 sender and reader (in conversations of more than `p_limit` participants, and where receipts of one kind are switched off), 2 the reader.
--- `hidden_froms`: from whom a block hides the message, joined by line feeds, which no user id contains; empty: from no participant.
+-- Gives receipts of several users for several messages of one conversation, as one change. Statuses: 1 delivered, 2
+-- read. `results` has an outcome for each receipt, in the given order; all other columns contain only receipts with an
+-- effect.
+--
+-- Results:
+-- - 'ok': it had an effect.
+-- - 'none': it had none.
+-- - 'not_found'.
+-- - 'access_denied': to a former participant.
+--
+-- `audiences`: 0 all participants; 1 the sender and the reader, in conversations of more than `p_limit` participants,
+-- and if receipts of one kind are private; 2 the reader. `hidden_froms`: the users from whom a block hides the message,
+-- joined by line feeds, which no user id contains; empty: none.
 CREATE OR REPLACE FUNCTION conversations.give_receipts(
     p_app uuid, p_conversation uuid, p_users text[], p_messages uuid[], p_statuses bigint[], p_limit bigint, p_oc bigint, p_or bigint,
     OUT results text[], OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT users text[], OUT messages uuid[],
@@ -67,7 +78,7 @@ BEGIN
     users := '{}'; messages := '{}'; ordinals := '{}'; statuses := '{}'; senders := '{}'; audiences := '{}';
     number_users := '{}'; number_uncounted := '{}'; number_hidden := '{}'; hidden_froms := '{}';
 
-    -- By user, so that a row is read and written once, and a set united once, however many messages they read.
+    -- Process the receipts by user, so that each row is read and written once, and each set is merged once.
     FOR given IN
         SELECT g.user_id, array_agg(g.message_id ORDER BY g.n) AS ids, array_agg(g.status ORDER BY g.n) AS kinds,
             array_agg(g.n ORDER BY g.n) AS places
@@ -77,8 +88,8 @@ BEGIN
         SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
         CONTINUE WHEN NOT FOUND;
 
-        -- Those they may see, each with what had come with them before; what is asked for earlier in this batch counts too. OFFSET 0 keeps each a look at
-        -- one row.
+        -- Select the visible messages with their former status, which includes earlier receipts of this batch. OFFSET 0
+        -- makes each a lookup of one row.
         SELECT array_agg(s.place) AS places, array_agg(s.place) FILTER (WHERE s.is_new) AS new_places,
             array_agg(s.id) FILTER (WHERE s.is_new) AS ids, array_agg(s.ordinal) FILTER (WHERE s.is_new) AS ordinals,
             array_agg(s.status) FILTER (WHERE s.is_new) AS statuses, array_agg(s.sender) FILTER (WHERE s.is_new) AS senders,
@@ -138,7 +149,7 @@ BEGIN
         END IF;
         IF found_rows.read IS NOT NULL THEN
             p.read := p.read + conversations.joined_ranges(p_conversation, given.user_id, found_rows.read);
-            -- Where reading is not shown, that it was delivered still is.
+            -- If read receipts are private, the delivery is still shown.
             IF c.receipt_policy & 2 = 0 THEN p.delivered := p.delivered - p.read; END IF;
             p.uncounted := p.uncounted + cardinality(found_rows.read);
             number_users := number_users || given.user_id;
@@ -158,9 +169,11 @@ BEGIN
 END
 $$;
 
--- One change for all of them that have an effect. Outcomes: 'ok'; 'none', if none has an effect; 'not_found', also what the user does not see; 'access_denied'
--- to a former participant. `ignored`: of `p_messages`, those that the user does not see in this conversation, in the order asked. Statuses and the other
--- columns are as those of give_receipts.
+-- Gives one user's receipts for several messages as one change. `ignored`: the members of `p_messages` that the user
+-- does not see in this conversation, in the given order. Statuses and other columns are those of give_receipts.
+--
+-- Outcomes: 'ok'; 'none', if no receipt has an effect; 'not_found', also if the user does not see the conversation;
+-- 'access_denied' to a former participant.
 CREATE OR REPLACE FUNCTION conversations.give_receipts_of(
     p_app uuid, p_actor text, p_conversation uuid, p_messages uuid[], p_status bigint, p_limit bigint, p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT ignored uuid[], OUT users text[],
@@ -206,8 +219,9 @@ BEGIN
 END
 $$;
 
--- The receipts of a participant who reads all messages up to an ordinal, as a change has them: for a participant from whom a block has hidden messages, since others
--- would take "all" to be all. At most the newest 10,000.
+-- Returns the receipts of a participant who reads all messages up to an ordinal, in the form of a change. Used if a
+-- block has hidden messages from the participant, because other users would otherwise take all messages as read. At
+-- most the newest 10,000.
 CREATE OR REPLACE FUNCTION conversations.named_receipts(p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -236,9 +250,11 @@ BEGIN
 END
 $$;
 
--- All messages up to a position, or all (NULL), are read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'. `told`: in conversations of more than `p_limit`
--- participants the senders of what was read now, and no user where reading is not shown; NULL: all participants are told. `receipts`: the change is one of these
--- receipts (named_receipts).
+-- Marks all messages up to a position (NULL: all) as read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'.
+--
+-- `told`: in conversations of more than `p_limit` participants, the senders of newly read messages; empty if read
+-- receipts are private; NULL: all participants receive the change. `receipts`: the change consists of these receipts
+-- (named_receipts).
 CREATE OR REPLACE FUNCTION conversations.mark_all_read(
     p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint,
@@ -250,7 +266,7 @@ DECLARE
     p conversations.participant;
     last_read bigint;
     newly bigint := 0;
-    -- The first message that the user had not read, or sent themselves: webhooks tell it.
+    -- The first message that the user had not read, including own ones. Webhooks report it.
     first_read bigint;
 BEGIN
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
@@ -267,7 +283,8 @@ BEGIN
     END IF;
     IF newly = 0 THEN
         outcome := 'none';
-        -- What lies between is the user's own or deleted: next time it need not be looked at again.
+        -- The messages in between are the user's own or deleted. Mark them as read, so that they are not examined
+        -- again.
         IF last_read > p.hidden_ordinal AND isempty(p.hidden) AND NOT p.read @> int8range(p.hidden_ordinal + 1, last_read, '[]') THEN
             UPDATE conversations.participant x SET read = p.read + int8multirange(int8range(p.hidden_ordinal + 1, last_read, '[]'))
             WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;

@@ -1,8 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One conversation's log for gateways that missed publications.
+-- Reading one conversation's log for gateways that missed publications.
 
--- One conversation's log after a position, with bodies as they are now, for all participants: first entry 0 with the head, then entries 1, each of kind 6
--- followed by its entries 5, then an entry 3 for each of `p_users` who is a participant. No row: there is no such conversation.
+-- Returns one conversation's log after a position, with messages in their present state, for all participants. No row:
+-- the conversation does not exist.
+--
+-- Rows, in order:
+-- - entry 0 with the head;
+-- - entries 1, each of kind 6 followed by its entries 5;
+-- - an entry 3 for each of `p_users` who is a participant.
 CREATE OR REPLACE FUNCTION conversations.read_changes(p_conversation uuid, p_after bigint, p_limit bigint, p_users text[], p_bytes bigint)
 RETURNS SETOF conversations.log_row
 LANGUAGE plpgsql STABLE ROWS 50 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$

@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Signing in, and what expires with time.
+-- Sign-in, and expiry of sessions and nonces.
 
--- The last step of a sign-in, when the token has proved genuine: uses up the nonce, writes what the token says about the user, opens the session.
--- Anything but 'ok' has written nothing, and has left the nonce unused. `p_claims` holds only properties the token names; `changed` those of them
--- that differ from what an existing identity had, which then is an entry of the user's log and of those of all who follow the user (kind 4:
--- identity_changed): `told_` says which. The session lives as long as the app says; `p_lifetime_seconds` is for apps that do not.
+-- Completes a sign-in after the token was verified: marks the nonce as used, updates the identity from the token, and
+-- opens the session. Any outcome other than 'ok' has written nothing and leaves the nonce unused.
+--
+-- `p_claims` contains only properties that the token names. `changed` are those that differ from an existing identity.
+-- A change is an entry (kind 4: identity_changed) in the logs of the user and of all followers, which `told_…` returns.
+-- The session has the app's lifetime; `p_lifetime_seconds` is the default for apps without one.
 CREATE OR REPLACE FUNCTION conversations.sign_in(
     p_app uuid, p_user text, p_nonce bytea, p_nonce_expires_at timestamptz, p_session bytea, p_lifetime_seconds bigint, p_claims jsonb,
     OUT outcome text, OUT profile conversations.identity, OUT changed jsonb, OUT told_users text[], OUT told_positions bigint[],
@@ -23,7 +25,7 @@ BEGIN
     existed := FOUND;
     IF existed AND profile.suspended THEN outcome := 'user_suspended'; profile := NULL; RETURN; END IF;
 
-    -- Of two sign-ins with one nonce the second waits here for the first, and finds its row.
+    -- The second of two sign-ins with one nonce waits here for the first, and finds its row.
     INSERT INTO conversations.used_nonce (digest, expires_at) VALUES (p_nonce, p_nonce_expires_at) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN outcome := 'nonce_used'; profile := NULL; RETURN; END IF;
 
@@ -36,7 +38,7 @@ BEGIN
         ON CONFLICT DO NOTHING
         RETURNING i.* INTO profile;
         IF NOT FOUND THEN
-            -- Another user's request named this user in the meantime.
+            -- A concurrent request of another user has created this identity.
             SELECT i.* INTO profile FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user FOR UPDATE;
             existed := true;
         END IF;
@@ -67,8 +69,8 @@ BEGIN
     outcome := 'ok';
 END $$;
 
--- Removes some of what has expired: nonces an hour late, so that clocks may differ without a nonce becoming usable again. Returns how many rows
--- it removed, to be called again while that is many. Several may sweep at once.
+-- Deletes expired nonces and sessions. Nonces are deleted an hour late, so that they do not become usable again if
+-- clocks differ. Returns the number of rows; call again while it is large. Concurrent sweeps are safe.
 CREATE OR REPLACE FUNCTION conversations.sweep_accounts(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -1,18 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What gateways read to bring their clients up to date. STABLE functions: all of an answer is from one snapshot.
+-- Queries by which gateways bring their clients up to date. The functions are STABLE, so that an answer comes from one
+-- snapshot.
 --
--- Within a conversation, and within a user's log, time never runs against position, so that what happened since a time is a run of positions at the end.
+-- In the order of positions, times never decrease, neither within a conversation nor within a user's log. So everything
+-- since a time is a run of positions at the end.
 
--- A message already committed may be 30 s older than a clock read before: transactions last, and clocks differ.
+-- Returns the safety margin of replays. A committed message may be 30 s older than a clock that was read before,
+-- because transactions take time and clocks differ.
 CREATE OR REPLACE FUNCTION conversations.margin() RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN interval '30 seconds';
 
--- The first change of a conversation from `p_since` on, among the positions from `p_low` to `p_high`; NULL: there is none. Time never runs against
--- position, so it is searched for by position, from the end: the cost grows with the logarithm of the number of changes since then. The time is named only
--- so that the log's older partitions are left alone.
+-- Returns the first change of a conversation since `p_since`, among the positions from `p_low` to `p_high`; NULL: none.
+-- Times never decrease with positions, so it searches by position, from the end. The cost is logarithmic in the number
+-- of changes since then. The condition on the time only excludes the log's older partitions.
 CREATE OR REPLACE FUNCTION conversations.first_change_since(p_conversation uuid, p_since timestamptz, p_low bigint, p_high bigint) RETURNS conversations.log_place
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
-    -- What is at or below `low` was before that time, what is at or above `high` was not.
+    -- Invariant: changes at or below `low` are before that time, and changes at or above `high` are not.
     low bigint := p_low - 1;
     high bigint := p_high + 1;
     reach bigint := 32;
@@ -20,7 +23,7 @@ DECLARE
     place conversations.log_place;
 BEGIN
     LOOP
-        -- A few positions are read at once, instead of one more step.
+        -- Read the last few positions at once, instead of further steps.
         middle := CASE WHEN high - low <= 33 THEN low + 1 ELSE greatest((low + high) / 2, high - reach) END;
         SELECT h.position, h.created_at INTO place FROM conversations.change h
         WHERE h.conversation_id = p_conversation AND h.position >= middle
@@ -33,7 +36,7 @@ BEGIN
 END
 $$;
 
--- The same of a user's own log.
+-- Returns the first change of a user's own log since `p_since`, with the same search as first_change_since.
 CREATE OR REPLACE FUNCTION conversations.first_user_change_since(p_app uuid, p_user text, p_since timestamptz, p_high bigint) RETURNS conversations.log_place
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -56,8 +59,9 @@ BEGIN
 END
 $$;
 
--- What moved lately. Entries: 0 as_of, always, first; 1 a conversation's head; 2 a user added at a position; 3 the head of a user's log.
--- The log is read in the order of time, from one index.
+-- Returns the heads of the logs that have grown since a time. Entries: 0 as_of, always the first; 1 a conversation's
+-- head; 2 a user who was added at a position; 3 the head of a user's log. The log is read in the order of time, from
+-- one index.
 CREATE OR REPLACE FUNCTION conversations.heads(p_since timestamptz)
 RETURNS TABLE (entry bigint, app_id uuid, user_id text, conversation_id uuid, "position" bigint, as_of timestamptz)
 LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
@@ -86,9 +90,12 @@ BEGIN
 END
 $$;
 
--- Where a user's conversations and own log stand, and stood at `p_since` (NULL: as they stand; a margin for clocks and for transactions under way is the
--- caller's). The first row, without a conversation, is about the user's own log, and says whether the log still holds all since then. A conversation that
--- was deleted for all, or that the user removed from the list after leaving it, is there only if that happened since.
+-- Returns the positions of a user's conversations and own log, now and at `p_since` (NULL: now). The caller subtracts a
+-- margin for clocks and open transactions.
+--
+-- The first row, without a conversation, describes the user's own log, and whether the log is complete since then.
+-- Conversations that were deleted for all, or that the user left and then removed from the list, are included only if
+-- that happened since.
 CREATE OR REPLACE FUNCTION conversations.baseline(p_app uuid, p_user text, p_since timestamptz)
 RETURNS TABLE (
     conversation_id uuid, "position" bigint, after bigint, uncounted bigint, hidden bigint, message_count bigint, is_participant boolean,
@@ -126,7 +133,8 @@ BEGIN
             SELECT x.first_joined, x.uncounted, x.hidden_count, x.left_position IS NULL AS is_present,
                 coalesce(x.left_position, c.position) AS ends, coalesce(x.left_ordinal, c.message_count) AS message_count
             FROM conversations.participant x WHERE x.conversation_id = u.conversation_id AND x.user_id = p_user OFFSET 0) p
-        -- Only where something happened at all is the log looked at: its last 64 positions, which are enough nearly always.
+        -- Read the log only of conversations that changed since: the last 64 positions, which are nearly always
+        -- sufficient.
         LEFT JOIN LATERAL (
             SELECT h.position, h.created_at FROM conversations.change h
             WHERE c.last_change_at >= p_since AND h.conversation_id = u.conversation_id AND h.position >= greatest(p.first_joined, p.ends - 63)

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Upkeep of the log: partitions, and what is older than it is kept.
+-- Maintenance of the log: partitions, and rows older than the retention time.
 
--- Makes the log's partitions of the next two weeks, a week each from Monday (UTC) on, and drops those whose newest entry is older than `keep`. Returns
--- how many it dropped. The services call it every now and then; several may at once.
+-- Creates the log's partitions of the next two weeks, each from Monday (UTC), and drops those whose newest entry is
+-- older than `keep`. Returns the number of dropped ones. Services call it periodically; concurrent calls are safe.
 CREATE OR REPLACE FUNCTION conversations.maintain_partitions(keep interval) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '2s' AS $$
 DECLARE
@@ -13,7 +13,7 @@ BEGIN
     IF keep < interval '48 hours' THEN
         RAISE EXCEPTION 'the change log must be kept for 48 hours at least' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    -- One at a time; the others have nothing to do.
+    -- One call works at a time; the others return.
     IF NOT pg_try_advisory_xact_lock(126943972913250) THEN RETURN 0; END IF;
 
     FOR week IN SELECT g FROM generate_series(date_trunc('week', now()), date_trunc('week', now() + interval '14 days'), interval '7 days') g LOOP
@@ -22,7 +22,7 @@ BEGIN
             EXECUTE format('CREATE TABLE conversations.%I PARTITION OF conversations.change FOR VALUES FROM (%L) TO (%L)',
                 'change_' || to_char(week, 'YYYYMMDD'), week, week + interval '7 days');
         EXCEPTION WHEN check_violation THEN
-            NULL;  -- change_rest has entries of that week, where they stay
+            NULL; -- change_rest has entries of that week, which stay there
         END;
     END LOOP;
 
@@ -40,8 +40,8 @@ BEGIN
 END
 $$;
 
--- Removes some of what will not be asked for any more, returns how many rows, to be called again while that is not 0: entries of users' logs (and of
--- change_rest) older than `keep`.
+-- Deletes entries older than `keep` from users' own logs and from change_rest. Returns the number of rows; call again
+-- while it is not 0.
 CREATE OR REPLACE FUNCTION conversations.sweep(keep interval, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -63,15 +63,15 @@ BEGIN
 END
 $$;
 
--- Locks a conversation that was deleted for all before a time. Each app with such conversations has the same chance, however many it has. No row: there is none,
--- or other transactions have them.
+-- Locks a conversation that was deleted for all before a time. Each app with such conversations is chosen with the same
+-- probability, regardless of their number. No row: there is none, or other transactions have locked them.
 CREATE OR REPLACE FUNCTION conversations.lock_deleted(p_before timestamptz) RETURNS TABLE (id uuid, app_id uuid)
 LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 #variable_conflict use_column
 DECLARE
-    -- Apps among which one call chooses, in the order of their ids from a random place on.
+    -- The maximum number of apps to choose from, in the order of their ids from a random start.
     most_apps CONSTANT bigint := 50;
-    -- Apps that one call looks at. Most of them have nothing that was deleted so long ago.
+    -- The maximum number of apps that one call examines. Most have no conversation that was deleted that long ago.
     most_looks CONSTANT int := 1000;
     start CONSTANT uuid := gen_random_uuid();
     place uuid := start;
@@ -103,11 +103,13 @@ BEGIN
 END
 $$;
 
--- Removes some of a conversation that was deleted for all longer than `keep` ago: in the end nothing is left but its row, so that its id stays taken. The
--- messages go first, then the participants, each in one transaction with their entry of it, and with the follows that keep whom they met in it.
+-- Deletes a batch of rows of a conversation that was deleted for all longer than `keep` ago. In the end only the
+-- conversation's row is left, which keeps its id used. Messages are deleted first, then participants. A participant is
+-- deleted in one transaction with their list entry, after follows are stored for the users they met.
 --
--- Users who are known to the app have met all other known ones in it, so only a few of them go at a time: as many as have about `most` follows, and at least
--- one, who has two for each user who was ever in the conversation.
+-- Users known to the app have met all other known users of the conversation, so only a few are deleted at a time: as
+-- many as have about `most` follows, and at least one. Each has two follows for every user who was ever in the
+-- conversation.
 CREATE OR REPLACE FUNCTION conversations.sweep_deleted(keep interval, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -146,19 +148,19 @@ BEGIN
     DELETE FROM conversations.kept_parts k WHERE k.conversation_id = gone.id;
     DELETE FROM conversations.roster r WHERE r.conversation_id = gone.id;
     DELETE FROM conversations.outside_sending o WHERE o.conversation_id = gone.id;
-    -- Its row stays, so that its id stays taken, but is not looked for again.
+    -- The row stays, so that its id stays used, but later sweeps do not find it.
     UPDATE conversations.conversation c SET deleted_at = NULL WHERE c.id = gone.id;
     RETURN total + 1;
 END
 $$;
 
--- Removes participants of a conversation that was deleted for all, with what only they had of it. Returns how many.
+-- Deletes participants of a conversation that was deleted for all, with their own rows. Returns their number.
 CREATE OR REPLACE FUNCTION conversations.forget_participants(p_app uuid, p_conversation uuid, p_users text[]) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     forgotten text;
 BEGIN
-    -- One by one: each is looked up by its whole key.
+    -- Process users individually, so that each row is found by its complete key.
     FOREACH forgotten IN ARRAY p_users LOOP
         DELETE FROM conversations.user_conversation u WHERE u.app_id = p_app AND u.user_id = forgotten AND u.conversation_id = p_conversation;
         DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = p_conversation AND k.user_id = forgotten;

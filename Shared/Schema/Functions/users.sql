@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Users as an app's own server manages them: their identities, whether they are suspended, their sessions and badges.
+-- Administration of users by an app's own server: identities, suspension, sessions and badges.
 
--- Whether anything is known of a user but the id.
+-- True if more than the id of a user is known.
 CREATE OR REPLACE FUNCTION conversations.has_identity(i conversations.identity) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(
     (i).display_name IS NOT NULL OR (i).avatar_url IS NOT NULL OR (i).first_name IS NOT NULL OR (i).last_name IS NOT NULL
         OR (i).phone_number IS NOT NULL OR (i).email_address IS NOT NULL OR (i).public_key IS NOT NULL OR (i).is_bot OR (i).metadata <> '{}', false);
 
--- Tells all who follow a user, and with `p_own` the user's other devices, that the user's identity is another one now (kind 4). The last thing a function
--- does: it locks the logs of all of them. Times are microseconds since 1970.
+-- Appends the change of a user's identity (kind 4) to the logs of all followers, and with `p_own` to the user's own
+-- log. Call it last in a function, because it locks all of these logs. Times are microseconds since 1970.
 CREATE OR REPLACE FUNCTION conversations.tell_identity(
     p_app uuid, p_user text, p_own boolean, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
@@ -22,10 +22,22 @@ BEGIN
 END
 $$;
 
--- Writes an identity. `p_mode`: 'create' and 'replace' set all properties, those that `p_values` does not have to NULL; 'patch' sets those that `p_values`
--- has; 'delete' leaves the id. The metadata becomes `p_metadata`, or stays where that is NULL in a patch; then `p_keys` sets keys of it, and removes those
--- that are null. Outcomes: 'ok'; 'none', if nothing is different; 'id_in_use' for the creation of what exists; 'not_found' for a patch or the deletion of
--- what does not; 'too_many_keys' for more than 16 keys of metadata. A user who was not known before has no device and no follower: none are told.
+-- Writes an identity. A previously unknown user has no device and no follower, so no log gets an entry.
+--
+-- `p_mode`:
+-- - 'create', 'replace': sets all properties; those missing in `p_values` become NULL.
+-- - 'patch': sets the properties in `p_values`.
+-- - 'delete': keeps only the id.
+--
+-- The metadata becomes `p_metadata`. If that is NULL, a patch keeps the metadata. Then `p_keys` sets keys of it; null
+-- removes a key.
+--
+-- Outcomes:
+-- - 'ok'.
+-- - 'none': nothing changed.
+-- - 'id_in_use': the identity to create exists.
+-- - 'not_found': the identity to patch or delete does not exist.
+-- - 'too_many_keys': more than 16 keys of metadata.
 CREATE OR REPLACE FUNCTION conversations.write_identity(
     p_app uuid, p_user text, p_mode text, p_values jsonb, p_metadata jsonb, p_keys jsonb,
     OUT outcome text, OUT profile conversations.identity, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
@@ -51,7 +63,7 @@ BEGIN
     profile.metadata := coalesce(p_metadata, CASE WHEN p_mode = 'patch' THEN before.metadata ELSE '{}' END);
     profile.metadata := jsonb_strip_nulls(profile.metadata || coalesce(p_keys, '{}'));
     IF (SELECT count(*) FROM jsonb_object_keys(profile.metadata)) > 16 THEN
-        -- What was made for it is removed with the identities of which only the id is known.
+        -- A row created above is removed by the sweep of bare identities.
         outcome := 'too_many_keys';
         profile := NULL;
         RETURN;
@@ -68,7 +80,8 @@ BEGIN
 END
 $$;
 
--- Suspends a user, or lifts the suspension. Sessions stay, and are good for nothing meanwhile. Outcomes: 'ok'; 'none', if it was so before; 'not_found'.
+-- Suspends a user, or lifts the suspension. Sessions stay, but are invalid during the suspension. Outcomes: 'ok';
+-- 'none', if nothing changed; 'not_found'.
 CREATE OR REPLACE FUNCTION conversations.suspend_user(p_app uuid, p_user text, p_suspended boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -79,15 +92,17 @@ BEGIN
 END
 $$;
 
--- What a session is called where its token must not be told. The digest is that of 256 random bits, so the id tells nothing of either.
+-- Returns the id of a session, for uses in which its token must stay secret. The digest is made of 256 random bits, so
+-- the id reveals nothing about either.
 CREATE OR REPLACE FUNCTION conversations.session_id(p_digest bytea) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- The bits of version 8, variant 1 (RFC 9562): made from a hash.
+-- Set the bits of version 8 and variant 1 (RFC 9562): derived from a hash.
 RETURN encode(
     set_byte(set_byte(substr(sha256('session '::bytea || p_digest), 1, 16), 6, get_byte(sha256('session '::bytea || p_digest), 6) & 15 | 128), 8,
         get_byte(sha256('session '::bytea || p_digest), 8) & 63 | 128), 'hex')::uuid;
 
--- A page of the sessions of a user that have not ended, the newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and how many there are.
+-- Lists one page of a user's unexpired sessions, newest first. The first row has the outcome, 'ok' or 'unknown_cursor',
+-- and the total.
 CREATE OR REPLACE FUNCTION conversations.list_sessions(p_app uuid, p_user text, p_page_size bigint, p_from uuid)
 RETURNS TABLE (outcome text, total bigint, session_id uuid, created_at timestamptz, used_at timestamptz, expires_at timestamptz)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
@@ -114,7 +129,7 @@ BEGIN
 END
 $$;
 
--- Ends the session of a user that is called so, or with NULL all of that user's, and returns their digests.
+-- Ends a user's session with this id (NULL: all), and returns the digests of the ended ones.
 CREATE OR REPLACE FUNCTION conversations.end_sessions(p_app uuid, p_user text, p_id uuid) RETURNS TABLE (digest bytea)
 LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
 #variable_conflict use_column
@@ -125,7 +140,8 @@ BEGIN
 END
 $$;
 
--- The same as one row, so that it can be done once under a name. Outcomes: 'ok'; 'not_found', if the session that is meant there is not.
+-- Ends sessions like end_sessions and returns one row, so that it can be called with an idempotency key. Outcomes:
+-- 'ok'; 'not_found', if the session does not exist.
 CREATE OR REPLACE FUNCTION conversations.end_user_sessions(p_app uuid, p_user text, p_id uuid, OUT outcome text, OUT digests bytea[])
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -134,7 +150,8 @@ BEGIN
 END
 $$;
 
--- Settings of an app. What is NULL stays, but a session's time where `p_sets_ttl` says that it is set: then NULL is what the service is set to.
+-- Changes settings of an app. NULL means unchanged, except for `p_ttl` if `p_sets_ttl` is true: NULL then selects the
+-- service's setting.
 CREATE OR REPLACE FUNCTION conversations.set_app(
     p_app uuid, p_sets_ttl boolean, p_ttl bigint, p_badge_counts text, p_badge_announcements boolean, p_added_by text,
     p_stranger_additions bigint) RETURNS text
@@ -149,8 +166,8 @@ BEGIN
 END
 $$;
 
--- Shortens the sessions of an app that would live for longer than the app's sessions do now, of at most `p_limit` users whose ids are above `p_after`.
--- Returns the last of these users, to go on with; NULL: there is none.
+-- Shortens the sessions of an app that end later than the app's present lifetime allows, for up to `p_limit` users with
+-- ids above `p_after`. Returns the last of these users, to continue from; NULL: none.
 CREATE OR REPLACE FUNCTION conversations.shorten_sessions(p_app uuid, p_after text, p_limit bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -171,7 +188,8 @@ BEGIN
 END
 $$;
 
--- What a user has not read: conversations with unread messages in them, and these messages. Each conversation is looked up by itself.
+-- Returns the number of conversations with unread messages, and of these messages. Each conversation is found by an
+-- index lookup.
 CREATE OR REPLACE FUNCTION conversations.unread_totals(p_app uuid, p_user text, OUT conversations bigint, OUT messages bigint)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
@@ -188,7 +206,6 @@ BEGIN
 END
 $$;
 
--- Announcements that a user has not read.
 CREATE OR REPLACE FUNCTION conversations.unread_announcements(p_app uuid, p_user text) RETURNS bigint
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
@@ -198,8 +215,9 @@ BEGIN
 END
 $$;
 
--- The counts of a user, and the number on the app's icon that follows from them by the app's settings; `badge` NULL: the app shows none. No row: the app has
--- not heard of the user. Not `p_counts`: only the number is wanted, and what it does not need is not counted.
+-- Returns the unread counts of a user, and the badge calculated from them by the app's settings. `badge` NULL: the app
+-- shows none. No row: the app has no such user. If `p_counts` is false, only counts that the badge needs are
+-- calculated.
 CREATE OR REPLACE FUNCTION conversations.get_badge(p_app uuid, p_user text, p_counts boolean DEFAULT true)
 RETURNS TABLE (external_unread_count bigint, unread_conversation_count bigint, unread_message_count bigint, badge bigint)
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
@@ -223,13 +241,14 @@ BEGIN
 END
 $$;
 
--- Sets what is unread outside of conversations, and pushes the number that follows from it. Outcomes: 'ok'; 'none', if it was so before; 'not_found'.
+-- Sets the unread count from outside of conversations and pushes the new badge. Outcomes: 'ok'; 'none', if nothing
+-- changed; 'not_found'.
 CREATE OR REPLACE FUNCTION conversations.set_badge(p_app uuid, p_user text, p_count bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     before bigint;
 BEGIN
-    -- Erasing the user waits for this lock, and this for the erasing.
+    -- Erasing the user waits for this lock, and this call waits for a running erasure.
     PERFORM FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user FOR UPDATE;
     IF NOT FOUND THEN RETURN 'not_found'; END IF;
     before := coalesce((SELECT b.external_unread_count FROM conversations.badge b WHERE b.app_id = p_app AND b.user_id = p_user), 0);

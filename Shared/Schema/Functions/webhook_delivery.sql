@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Webhooks: administration, and what the webhooks service does with the outbox.
+-- Webhooks: administration, and the webhooks service's access to the outbox.
 --
--- Lanes are locked with SKIP LOCKED, except by redeliver, which locks one. So no statement waits for a lane while it holds another one, and writers, which lock
--- lanes in the order of their conversations, never wait in a circle.
+-- Lanes are locked with SKIP LOCKED, except by redeliver, which locks one. So no statement waits for a lane while it
+-- holds another one. Writers lock lanes in the order of their conversations, so they do not deadlock.
 
 -- True if a server token is valid. It cannot be revoked before the transaction ends.
 CREATE OR REPLACE FUNCTION webhooks.lock_token(p_app uuid, p_token uuid) RETURNS boolean
@@ -13,15 +13,15 @@ BEGIN
 END
 $$;
 
--- Registers a hook, to be verified by the instance that asks within the lease, or else by any. `p_token`: the server token that registers it, or NULL.
--- Outcomes: 'ok', 'too_many', 'revoked'.
+-- Registers a hook. The calling instance verifies it within the lease, and afterwards any instance. `p_token`: the
+-- server token that registers it, or NULL. Outcomes: 'ok', 'too_many', 'revoked'.
 CREATE OR REPLACE FUNCTION webhooks.create_hook(
     p_app uuid, p_id uuid, p_version text, p_url text, p_secret bytea, p_events text[], p_kinds text[], p_config jsonb, p_limit bigint,
     p_lease bigint, p_token uuid, OUT outcome text, OUT hook webhooks.hook)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('webhook ' || p_app, 0));
-    -- Asked once more: it is among those that are counted.
+    -- A repetition of the call must not count the hook again.
     SELECT h.* INTO hook FROM webhooks.hook h WHERE h.id = p_id AND h.app_id = p_app;
     IF FOUND THEN
         outcome := 'ok';
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 
--- Has a hook verified once more; one that was active stays so meanwhile. No row: there is no such hook.
+-- Starts another verification of a hook. An active one stays active in the meantime. No row: the hook does not exist.
 CREATE OR REPLACE FUNCTION webhooks.begin_activation(p_app uuid, p_id uuid, p_lease bigint) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
@@ -54,7 +54,7 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     RETURNING h.*
 $$;
 
--- Takes some of the hooks whose receivers are to be asked, for as long as the lease.
+-- Claims hooks to be verified, for the duration of the lease.
 CREATE OR REPLACE FUNCTION webhooks.claim_verifications(p_limit bigint, p_lease bigint) RETURNS SETOF webhooks.hook
 LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
 DECLARE
@@ -68,22 +68,22 @@ BEGIN
 END
 $$;
 
--- Whether a hook has lanes whose next event has failed.
+-- True if the hook has lanes whose next event has failed.
 CREATE OR REPLACE FUNCTION webhooks.has_failed_lanes(p_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
--- By the index of these alone: no other one has this order.
+-- This order makes the planner use the index of failed lanes, because no other index has it.
 RETURN (SELECT true FROM webhooks.lane l WHERE l.hook_id = p_id AND l.attempts > 0 ORDER BY l.due_at LIMIT 1) IS NOT NULL;
 
--- Makes lanes due that had failed before their hook was verified, as if they never had: some of one hook, and only those that no other transaction has locked. Before the hook
--- is active, so that no writer records for it meanwhile. A lane that is claimed may be being sent: it is due when its lease ends, as before. Returns how many, to be
--- called again and again.
+-- Resets lanes that had failed before their hook was verified, and makes them due: a batch of one hook, without lanes
+-- that are locked. It runs before the hook is active, when no writer records for it. A claimed lane may be in delivery,
+-- so it stays due at the end of its lease. Returns the number of lanes; call it repeatedly.
 CREATE OR REPLACE FUNCTION webhooks.reset_lanes(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     verified uuid;
     count bigint;
 BEGIN
-    -- Any of them: one that has many does not hold up the others.
+    -- Choose a random one, so that a hook with many lanes does not delay the others.
     SELECT h.id INTO verified FROM webhooks.hook h
     WHERE h.status = 'unverified' AND h.verified_at IS NOT NULL AND webhooks.has_failed_lanes(h.id)
     ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
@@ -96,8 +96,12 @@ BEGIN
 END
 $$;
 
--- What the receiver answered: `p_reason` NULL, it wants the events. The hook becomes active at once if the app has had an active hook for longer than
--- `p_delay`, since then all services know that the app has hooks, and if none of its lanes has failed; otherwise settle does it later. No row: the hook is gone, or need not be verified any more.
+-- Stores the receiver's answer. `p_reason` NULL: it confirmed the hook. No row: the hook does not exist, or no
+-- verification is pending.
+--
+-- The hook becomes active immediately if both conditions hold; otherwise settle activates it later:
+-- - The app has had an active hook for longer than `p_delay`, so all services know that the app has hooks.
+-- - None of the hook's lanes has failed.
 CREATE OR REPLACE FUNCTION webhooks.end_verification(p_id uuid, p_reason text, p_delay bigint) RETURNS SETOF webhooks.hook
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 DECLARE
@@ -113,8 +117,8 @@ BEGIN
         UPDATE webhooks.hook x
         SET verify_at = NULL, verified_at = CASE h.status WHEN 'active' THEN x.verified_at ELSE clock_timestamp() END WHERE x.id = p_id;
         IF h.status <> 'active' AND NOT webhooks.has_failed_lanes(p_id) THEN
-            -- Locked, so that it does not end before this one is active: services that read in between would take the app for one without hooks. One that is
-            -- ending now does not count.
+            -- Lock the other hook, so that it does not become inactive before this one is active. Otherwise services
+            -- that read in between would find no hooks of the app. A hook that is being deactivated does not count.
             PERFORM FROM webhooks.hook o
             WHERE o.app_id = h.app_id AND o.id <> p_id AND o.status = 'active'
                 AND o.verified_at < clock_timestamp() - p_delay * interval '1 millisecond'
@@ -128,8 +132,8 @@ BEGIN
 END
 $$;
 
--- Makes hooks active whose receivers said longer than `p_delay` ago that they want the events: every service knows by now that their apps have hooks. Those with
--- lanes that have failed wait until reset_lanes has been through with them.
+-- Activates hooks whose receivers confirmed longer than `p_delay` ago, because every service then knows that their apps
+-- have hooks. Hooks with failed lanes wait until reset_lanes has processed them.
 CREATE OR REPLACE FUNCTION webhooks.settle(p_delay bigint) RETURNS SETOF uuid
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 BEGIN
@@ -143,7 +147,8 @@ BEGIN
 END
 $$;
 
--- Ends the recording for a hook. What it has not been told stays for a week. No row: there is no such hook.
+-- Deactivates a hook: no events are recorded for it. Its undelivered events stay for a week. No row: the hook does not
+-- exist.
 CREATE OR REPLACE FUNCTION webhooks.deactivate(p_app uuid, p_id uuid, p_reason text) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
@@ -153,8 +158,8 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     RETURNING h.*
 $$;
 
--- Ends the recording for a hook whose receiver did not accept an event for too long. No row: it is not active any more, or it was activated once more since it
--- was read with `p_verified_at`, or is just being verified.
+-- Deactivates a hook whose receiver has not accepted an event for too long. No row: the hook is not active any longer,
+-- was activated again since it was read with `p_verified_at`, or is being verified.
 CREATE OR REPLACE FUNCTION webhooks.give_up(p_id uuid, p_reason text, p_verified_at timestamptz) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
@@ -163,13 +168,15 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     RETURNING h.*
 $$;
 
--- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends. Their events are read afterwards, by
--- read_lanes: the lanes are locked for this statement only, so that writers wait for no reading. A lane can be without events; finish removes it.
+-- Claims due lanes until the lease ends: of each of these hooks at most its limit, and in total at most `p_total`.
+-- read_lanes reads their events afterwards. The lanes are locked only for this statement, so that writers do not wait
+-- for reads. A lane may have no events; finish then removes it.
 --
--- A lane that has failed will most likely fail again, and take long to. So the others come first, and those that have failed get at most half of a hook's limit,
--- where what they already have counts; but never nothing, as long as the limit is more than one, or there are no others.
+-- A failed lane will probably fail again and take long. So other lanes come first, and failed lanes get at most half of
+-- a hook's limit, which includes those already claimed. At least one is claimed if the limit is greater than one, or if
+-- there are no others.
 --
--- A claim counts as lost until it is ended: an instance that was killed has not said what came of it.
+-- A claim counts as lost until it ends, because a killed instance reports no result.
 CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint)
 RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint, failing_seconds bigint, lost bigint, bytes bigint)
 LANGUAGE plpgsql VOLATILE ROWS 100
@@ -209,8 +216,8 @@ BEGIN
 END
 $$;
 
--- The first events of lanes that were claimed, at most `p_events` and about `p_bytes` of each, in their order. Sees what was there when they were claimed, and
--- locks nothing.
+-- Returns the first events of claimed lanes in order: of each lane at most `p_events` and about `p_bytes`. It sees the
+-- events present at the claim, and locks nothing.
 CREATE OR REPLACE FUNCTION webhooks.read_lanes(p_hooks uuid[], p_lanes uuid[], p_events bigint, p_bytes bigint)
 RETURNS TABLE (
     hook_id uuid, lane uuid, "position" bigint, number bigint, event bigint, app_id uuid, kind text, event_id uuid, created_at timestamptz,
@@ -232,16 +239,19 @@ BEGIN
 END
 $$;
 
--- Ends the work on lanes of a claim: removes what was delivered, up to a position and number (0: nothing). `p_delays`: -1, the lane goes on at once if
--- something is left; otherwise its next event has failed, `p_attempts` times by now (0: it was not tried), and is tried again after so many milliseconds. Returns the places in the
--- arrays of those that another transaction had locked: they are to be ended again.
+-- Ends the work on a claim's lanes and deletes delivered events, up to a position and number (0: none).
+--
+-- `p_delays`: -1: the lane continues immediately if events are left. Otherwise the next event has failed, `p_attempts`
+-- times so far (0: it was not tried), and is retried after this number of milliseconds.
+--
+-- Returns the indexes of lanes that another transaction had locked. Call again for these.
 CREATE OR REPLACE FUNCTION webhooks.finish(
     p_claim uuid, p_hooks uuid[], p_lanes uuid[], p_positions bigint[], p_numbers bigint[], p_attempts bigint[], p_delays bigint[])
 RETURNS TABLE (n bigint)
 LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    -- The places of those that this transaction has locked, and of those that have lost bytes.
+    -- The indexes of lanes locked by this transaction, and of lanes whose bytes decrease.
     mine bigint[];
     lighter bigint[];
     sizes bigint[];
@@ -267,7 +277,7 @@ BEGIN
         attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
         failed_since = CASE
             WHEN i.delay < 0 OR i.attempts = 0 THEN NULL
-            -- Another event than before.
+            -- A different event failed than before.
             WHEN i.position > 0 THEN now_at
             ELSE coalesce(x.failed_since, now_at) END
     FROM unnest(p_hooks, p_lanes, p_positions, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, position, attempts, delay, n)
@@ -280,7 +290,8 @@ BEGIN
 END
 $$;
 
--- Removes those of these events that no hook waits for and no attempt refers to. Locked first: an event that is just being sent again stays.
+-- Deletes those of these events that no hook waits for and to which no attempt refers. It locks them first, so that an
+-- event that is being redelivered stays.
 CREATE OR REPLACE FUNCTION webhooks.collect(p_events bigint[]) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
@@ -299,9 +310,11 @@ BEGIN
 END
 $$;
 
--- Keeps attempts, and of each hook the newest `p_keep`. `p_attempts`: [{"hook", "app", "event", "id", "kind", "created_at", "attempted_at", "attempt",
--- "delivered", "status", "latency", "error", "lane", "position", "number"}, …]: times in microseconds since 1970; "event" is the row of the event and "id" its id;
--- "lane", "position" and "number" are its place in the outbox.
+-- Stores delivery attempts, and deletes all except the newest `p_keep` of each hook.
+--
+-- `p_attempts`: [{"hook", "app", "event", "id", "kind", "created_at", "attempted_at", "attempt", "delivered", "status",
+-- "latency", "error", "lane", "position", "number"}, …]. Times are in microseconds since 1970. "event" is the event's
+-- row and "id" its id. "lane", "position" and "number" are its place in the outbox.
 CREATE OR REPLACE FUNCTION webhooks.keep_deliveries(p_attempts jsonb, p_keep bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -329,8 +342,9 @@ BEGIN
 END
 $$;
 
--- Sends an event of a hook once more. One that waits for another attempt is tried at once; one that was delivered is put into the outbox again, in a lane of
--- its own, so that it delays no other. At most `p_limit` such lanes of a hook wait. Outcomes: 'ok', 'not_found', 'inactive', 'too_many'.
+-- Sends an event of a hook again. An event that waits for a retry becomes due immediately. A delivered one is added to
+-- the outbox again, in a separate lane, so that it delays no other event. A hook may have `p_limit` such lanes.
+-- Outcomes: 'ok', 'not_found', 'inactive', 'too_many'.
 CREATE OR REPLACE FUNCTION webhooks.redeliver(p_app uuid, p_hook uuid, p_event uuid, p_limit bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -352,10 +366,10 @@ BEGIN
             RETURN 'ok';
         END IF;
     END IF;
-    -- It is not removed meanwhile.
+    -- Lock the event, so that it is not removed in between.
     SELECT * INTO e FROM webhooks.event x WHERE x.id = d.event FOR SHARE;
     IF NOT FOUND THEN RETURN 'not_found'; END IF;
-    -- One at a time counts them.
+    -- Count the lanes in one transaction at a time.
     PERFORM pg_advisory_xact_lock(hashtextextended('redeliver ' || p_hook, 0));
     IF (SELECT count(*) FROM webhooks.lane l WHERE l.hook_id = p_hook AND l.is_again) >= p_limit THEN RETURN 'too_many'; END IF;
     bytes := webhooks.event_bytes(e.facts, e.parts);
@@ -366,7 +380,8 @@ BEGIN
 END
 $$;
 
--- The bytes that each hook has waiting; hooks with nothing are left out. `is_inactive`: nothing is recorded for it, and what it was not told is kept.
+-- Returns the pending bytes of each hook that has any. `is_inactive`: no events are recorded for the hook, and its
+-- undelivered events are kept.
 CREATE OR REPLACE FUNCTION webhooks.waiting()
 RETURNS TABLE (hook_id uuid, app_id uuid, is_inactive boolean, inactive_since timestamptz, bytes bigint)
 LANGUAGE sql STABLE ROWS 100 AS $$
@@ -376,7 +391,7 @@ LANGUAGE sql STABLE ROWS 100 AS $$
     ORDER BY h.app_id, h.id
 $$;
 
--- Ends the recording for a hook that has too much waiting, or whose app has.
+-- Deactivates an active hook, because the hook or its app has too many pending bytes.
 CREATE OR REPLACE FUNCTION webhooks.end_recording(p_id uuid, p_reason text) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
@@ -385,13 +400,13 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     RETURNING h.*
 $$;
 
--- Lets the next sweep remove what an inactive hook was not told.
+-- Makes the next sweep delete the undelivered events of an inactive hook.
 CREATE OR REPLACE FUNCTION webhooks.give_away(p_id uuid) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h SET inactive_since = 'epoch' WHERE h.id = p_id AND h.status = 'inactive' RETURNING h.*
 $$;
 
--- Ends the recording for the hooks of suspended apps, and returns them.
+-- Deactivates the hooks of suspended apps, and returns them.
 CREATE OR REPLACE FUNCTION webhooks.end_suspended() RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE webhooks.hook h
@@ -402,8 +417,9 @@ LANGUAGE sql VOLATILE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_t
     RETURNING h.*
 $$;
 
--- Revokes a server token; with `p_ends_hooks` it also ends the recording for the hooks that were registered with it, now or before the token was revoked. `name` is
--- NULL if there was no such token. No row: there was nothing to do. Only the owner of the database may.
+-- Revokes a server token. With `p_ends_hooks` it also deactivates the hooks registered with it, even if the token was
+-- revoked before. `name` is NULL if the token did not exist. No row: there was nothing to do. Only the owner of the
+-- database may call it.
 CREATE OR REPLACE FUNCTION webhooks.revoke_token(p_token uuid, p_ends_hooks boolean) RETURNS TABLE (name text, ended uuid[])
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 #variable_conflict use_column
@@ -411,10 +427,10 @@ DECLARE
     revoked text;
     hooks uuid[] := '{}';
 BEGIN
-    -- Waits for registrations that are under way.
+    -- Waits for running registrations.
     DELETE FROM conversations.server_token t WHERE t.id = p_token RETURNING t.name INTO revoked;
     IF p_ends_hooks THEN
-        -- A statement of its own, which sees what these have registered.
+        -- This statement is separate from the first, so that it sees the hooks that these have registered.
         WITH hook AS (
             UPDATE webhooks.hook h
             SET status = 'inactive', status_reason = 'The server token that registered it was revoked', verify_at = NULL, verified_at = NULL,
@@ -428,9 +444,14 @@ BEGIN
 END
 $$;
 
--- Removes some of what is needed no more: what inactive hooks have not been told for longer than `p_keep` seconds, attempts that are older than that, and what is
--- left of hooks that are gone. Goes through the hooks in the order of their ids, from after `p_after` on (NULL: from the first one), until `p_limit` rows or hooks
--- have been gone through; `next_after` is where to go on, NULL if that was all. By one at a time: another one has nothing to do.
+-- Deletes a batch of expired rows:
+-- - undelivered events of hooks that have been inactive for longer than `p_keep` seconds;
+-- - attempts that are older than that;
+-- - all rows of hooks that no longer exist.
+--
+-- It processes the hooks in the order of their ids, after `p_after` (NULL: from the first one), up to `p_limit` rows or
+-- hooks. `next_after` is the hook to continue after; NULL: none are left. One call works at a time; a concurrent one
+-- returns immediately.
 CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint, p_after uuid, OUT removed bigint, OUT next_after uuid)
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -443,13 +464,13 @@ BEGIN
     removed := 0;
     IF NOT pg_try_advisory_xact_lock(126943972913260) THEN RETURN; END IF;
     LOOP
-        -- Each a look at the front of an index.
+        -- Each of these reads one entry of an index.
         present := least(
             (SELECT x.hook_id FROM webhooks.outbox x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1),
             (SELECT x.hook_id FROM webhooks.lane x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1),
             (SELECT x.hook_id FROM webhooks.delivery x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1));
         IF present IS NULL THEN RETURN; END IF;
-        -- A hook that is locked is not activated before this transaction ends.
+        -- A locked hook cannot be activated before this transaction ends.
         IF webhooks.is_gone(present) THEN
             removed := removed + webhooks.sweep_owed(present, p_limit - removed);
             DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
@@ -459,7 +480,7 @@ BEGIN
         ELSE
             PERFORM FROM webhooks.hook h WHERE h.id = present AND h.status = 'inactive' AND h.inactive_since < before FOR UPDATE SKIP LOCKED;
             IF FOUND THEN removed := removed + webhooks.sweep_owed(present, p_limit - removed); END IF;
-            -- Attempts are numbered in about the order of their times.
+            -- Attempts are numbered approximately in the order of their times.
             IF (SELECT x.attempted_at FROM webhooks.delivery x WHERE x.hook_id = present ORDER BY x.number LIMIT 1) < before THEN
                 DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
                     SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present AND x.attempted_at < before
@@ -468,7 +489,7 @@ BEGIN
                 removed := removed + count;
             END IF;
         END IF;
-        -- There may be more of this hook.
+        -- This hook may have more rows.
         EXIT WHEN removed >= p_limit;
         place := present;
         looked_at := looked_at + 1;
@@ -478,27 +499,27 @@ BEGIN
 END
 $$;
 
--- Whether there is no hook of this id any more.
+-- True if no hook has this id any longer.
 CREATE OR REPLACE FUNCTION webhooks.is_gone(p_id uuid) RETURNS boolean
 LANGUAGE sql STABLE
 RETURN NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = p_id);
 
--- Removes events that nothing refers to any more and that collect was not told of, since its instance was killed: those of the next `p_limit` after `p_after`
--- (NULL: from the first one). Returns the last one that was looked at; NULL if that was all.
+-- Deletes unreferenced events that collect missed because its instance was killed, among the `p_limit` events after
+-- `p_after` (NULL: from the first one). Returns the last examined one; NULL: none are left.
 CREATE OR REPLACE FUNCTION webhooks.sweep_events(p_limit bigint, p_after bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     events constant bigint[] := ARRAY(
         SELECT e.id FROM webhooks.event e WHERE e.id > coalesce(p_after, 0) ORDER BY e.id LIMIT p_limit);
 BEGIN
-    -- Those of the last minute may still be told of.
+    -- Events of the last minute may still reach collect.
     PERFORM webhooks.collect(ARRAY(
         SELECT e.id FROM webhooks.event e WHERE e.id = ANY (events) AND e.created_at < clock_timestamp() - interval '1 minute'));
     RETURN CASE WHEN cardinality(events) = p_limit THEN events[p_limit] END;
 END
 $$;
 
--- Removes some of what a hook has not been told, with the lanes that have no more, and returns how many rows went.
+-- Deletes a batch of a hook's undelivered events, and its empty lanes. Returns the number of rows.
 CREATE OR REPLACE FUNCTION webhooks.sweep_owed(p_hook uuid, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -513,7 +534,7 @@ BEGIN
     )
     SELECT count(*), array_agg(DISTINCT g.event) INTO events, gone_events FROM gone g;
     PERFORM webhooks.collect(gone_events);
-    -- While there are events left, nearly all lanes have some.
+    -- While events are left, nearly all lanes have some.
     IF events >= p_limit THEN RETURN events; END IF;
     DELETE FROM webhooks.lane l WHERE l.ctid = ANY (ARRAY(
         SELECT x.ctid FROM webhooks.lane x
@@ -524,8 +545,8 @@ BEGIN
 END
 $$;
 
--- What is waiting, for metrics: lanes of active hooks, and since when the oldest of them could have been sent. Counts up to 100,000 lanes of each kind, so that it
--- takes no longer the more there is.
+-- Returns the backlog for metrics: the lanes of active hooks, and the age of the oldest one that is due. It counts up
+-- to 100,000 lanes of each kind, so that its duration is bounded.
 CREATE OR REPLACE FUNCTION webhooks.backlog(OUT lanes bigint, OUT failing bigint, OUT oldest_seconds bigint)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE

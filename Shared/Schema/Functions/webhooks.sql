@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Webhooks: recording what apps' own servers are to be told, in the transaction of the change.
+-- Webhooks: recording of events for apps' own servers, in the transaction of the change.
 --
--- Facts are the members of an event as they were when it happened. Times are microseconds since 1970. An event holds the change, so that its size is about
--- that of the request which caused it; webhooks.complete reads the objects that it concerns when it is delivered. The kinds of events:
+-- Facts are the members of an event at its time. Times are microseconds since 1970. An event holds the change, so its
+-- size is about that of the request that caused it. webhooks.complete reads the objects concerned when the event is
+-- delivered. The kinds of events:
 --   Message.created and .deleted, with the message; Conversation.deleted, with the conversation
 --   Message.updated; MessagePart.created, .updated, .deleted
 --   Receipt.created, of a run of messages; message.delivered and message.read, of one message (1.0)
@@ -10,13 +11,14 @@
 --   Participation.created, .deleted; conversation.updated.participants, of both (1.0)
 --   Push
 --
--- Functions that services call run as the owner; the others are called by these alone.
+-- Functions that services call run as the owner. The others are called only by these.
 
 CREATE OR REPLACE FUNCTION webhooks.microseconds(p_time timestamptz) RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (extract(epoch FROM p_time) * 1000000)::bigint;
 
--- What is shown of these users: {"<user id>": {"display_name": …, "avatar_url": …}, …}. Each is looked up by itself.
+-- Returns the basic identities of these users: {"<user id>": {"display_name": …, "avatar_url": …}, …}. Each is found by
+-- an index lookup.
 CREATE OR REPLACE FUNCTION webhooks.identities(p_app uuid, p_users text[]) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -28,7 +30,7 @@ BEGIN
 END
 $$;
 
--- A conversation without its participants and metadata.
+-- Returns a conversation without its participants and metadata.
 CREATE OR REPLACE FUNCTION webhooks.conversation_object(p_conversation uuid) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -38,12 +40,13 @@ BEGIN
 END
 $$;
 
--- The participants of a conversation, their names, and its metadata, which is left out where it has more than `p_bytes`.
+-- Returns the participants of a conversation with their identities, and its metadata, unless that has more than
+-- `p_bytes`.
 CREATE OR REPLACE FUNCTION webhooks.conversation_facts(p_app uuid, p_conversation uuid, p_bytes bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     users constant text[] := coalesce((SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation), '{}');
-    -- Without a row there is no metadata.
+    -- A conversation without a row has no metadata.
     bytes constant bigint := coalesce((SELECT coalesce(t.bytes, p_bytes) FROM metadata.tree t WHERE t.conversation_id = p_conversation), 0);
 BEGIN
     RETURN jsonb_build_object(
@@ -54,18 +57,19 @@ BEGIN
 END
 $$;
 
--- A message as it is now, without its parts.
+-- Returns a message in its present state, without its parts.
 CREATE OR REPLACE FUNCTION webhooks.message_object(m conversations.message_row) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
-    -- They would be written out, as a text of twice their length, only to be removed.
+    -- Drop the parts before to_jsonb, which would encode them as text of twice their length.
     m.parts := NULL;
     RETURN to_jsonb(m) - '{parts,conversation_id,sent_at,updated_at}'::text[] || jsonb_build_object(
         'sent_at', webhooks.microseconds(m.sent_at), 'updated_at', webhooks.microseconds(m.updated_at));
 END
 $$;
 
--- The same with the names of its sender and of another user; NULL if there is none.
+-- Returns a message without its parts, with the identities of its sender and of another user; NULL if there is no
+-- message.
 CREATE OR REPLACE FUNCTION webhooks.message_facts(p_app uuid, m conversations.message_row, p_user text) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -76,15 +80,16 @@ BEGIN
 END
 $$;
 
--- The members of a message by which it is found again, and those that are told of it when it has gone by then.
+-- Returns the members of a message that identify it, and those that the event reports if the message is gone at
+-- delivery.
 CREATE OR REPLACE FUNCTION webhooks.message_reference(m conversations.message_row) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN jsonb_build_object(
     'message_id', m.message_id, 'position', m.position, 'ordinal', m.ordinal, 'sender', m.sender, 'sender_name', m.sender_name,
     'sent_at', webhooks.microseconds(m.sent_at));
 
--- Adds the objects that an event concerns, as they are now, with at most `p_bytes` of metadata. The parts of a message that has gone are NULL, and a
--- conversation that was deleted has the participants and the metadata that are left of it.
+-- Adds the objects that an event concerns, in their present state, with at most `p_bytes` of metadata. The parts of a
+-- deleted message are NULL. A deleted conversation has its remaining participants and metadata.
 CREATE OR REPLACE FUNCTION webhooks.complete(
     p_app uuid, p_subject uuid, p_kind text, p_facts jsonb, p_bytes bigint, OUT facts jsonb, OUT parts bytea)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -108,7 +113,7 @@ BEGIN
 END
 $$;
 
--- Which kinds of events the active hooks of an app want; NULL if there are none.
+-- Returns the kinds of events that the app's active hooks want; NULL: none.
 CREATE OR REPLACE FUNCTION webhooks.wanted(p_app uuid) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -118,13 +123,13 @@ BEGIN
 END
 $$;
 
--- The bytes that count for an event: what it holds, and about 256 for its rows.
+-- Returns the size of an event in bytes: its content, and about 256 bytes for its rows.
 CREATE OR REPLACE FUNCTION webhooks.event_bytes(p_facts jsonb, p_parts bytea) RETURNS bigint
 LANGUAGE sql IMMUTABLE
 RETURN 256 + octet_length(p_facts::text) + coalesce(octet_length(p_parts), 0);
 
--- Locks a lane of each active hook that wants one of these kinds, and makes the lanes that are missing; returns the hooks. In the order of the hooks, so that two
--- transactions cannot wait for each other.
+-- Locks a lane of each active hook that wants one of these kinds, and creates missing lanes. Returns the hooks. The
+-- order of the hooks prevents deadlocks between two transactions.
 CREATE OR REPLACE FUNCTION webhooks.lock_lanes(p_app uuid, p_lane uuid, p_kinds text[]) RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -140,14 +145,15 @@ BEGIN
 END
 $$;
 
--- Adds bytes to the lanes of these hooks, which are locked.
+-- Adds bytes to the locked lanes of these hooks.
 CREATE OR REPLACE FUNCTION webhooks.weigh(p_hooks uuid[], p_lane uuid, p_bytes bigint) RETURNS void
 LANGUAGE sql VOLATILE AS $$
     UPDATE webhooks.lane l SET bytes = l.bytes + p_bytes WHERE l.hook_id = ANY (p_hooks) AND l.lane = p_lane
 $$;
 
--- Records an event, once, for all active hooks that want its kind. `p_position` NULL: an event without a position in a conversation comes after everything that
--- is in the lane. Its number is taken while the lane is locked, so that no transaction with a higher one ends before this one.
+-- Records an event once, for all active hooks that want its kind. `p_position` NULL: the event has no position in a
+-- conversation and follows everything in the lane. Its number is taken while the lane is locked, so that no transaction
+-- with a higher one ends before this one.
 CREATE OR REPLACE FUNCTION webhooks.emit(
     p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
     p_parts bytea DEFAULT NULL)
@@ -169,15 +175,16 @@ BEGIN
 END
 $$;
 
--- The events of receipts: of each user and status a Receipt.created for each run of messages; then a message.… for each message, in the order of the receipts.
--- Each is one statement, whatever their number. No parts are read: a 1.0 hook is told of up to a thousand messages, and the transaction is shared.
--- `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …].
+-- Records the events of receipts: for each user and status, a Receipt.created for each run of messages; then a
+-- message.… event for each message, in the order of the receipts. Each step is one statement, regardless of the number
+-- of receipts. It reads no parts, because a 1.0 hook gets events for up to a thousand messages, and the transaction is
+-- shared. `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …].
 CREATE OR REPLACE FUNCTION webhooks.record_receipts(
     p_app uuid, p_conversation uuid, p_position bigint, p_created_at timestamptz, p_receipts jsonb, p_wanted text[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    -- Of one message, that are wanted.
+    -- The wanted kinds that report a single message.
     single constant text[] := ARRAY(
         SELECT DISTINCT k.kind FROM jsonb_array_elements(p_receipts) e(v)
         CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
@@ -208,7 +215,7 @@ BEGIN
                 'identities', webhooks.identities(p_app, ARRAY[r.user_id])) AS facts
         FROM run r
         UNION ALL
-        -- After the runs, of which there are not more than receipts.
+        -- Number these after the runs, which are at most as many as the receipts.
         SELECT jsonb_array_length(p_receipts) + r.n, k.kind, gen_random_uuid(),
             jsonb_build_object(
                 'actor', r.user_id, 'message', jsonb_build_object(
@@ -235,8 +242,8 @@ BEGIN
 END
 $$;
 
--- The receipts that mark_all_read gave. Which messages were unread before is not known: from the first one on that its user had not read, those of others. The
--- newest 1,000 of them.
+-- Returns the receipts that mark_all_read gave. The unread messages before it are unknown, so these are all messages of
+-- other users from the first unread one on, at most the newest 1,000.
 CREATE OR REPLACE FUNCTION webhooks.all_read(p_conversation uuid, p_user text, p_from bigint, p_up_to bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -250,13 +257,13 @@ BEGIN
 END
 $$;
 
--- The events of one change of a conversation.
+-- Records the events of one change of a conversation.
 CREATE OR REPLACE FUNCTION webhooks.record_change(p_app uuid, h conversations.change, p_wanted text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     m conversations.message_row;
     facts jsonb;
-    -- What the app's own server does has no actor.
+    -- Changes by the app's own server have no actor.
     actor jsonb := jsonb_build_object('actor', nullif(h.actor, ''));
     edit jsonb;
     kind text;
@@ -290,7 +297,7 @@ BEGIN
         END LOOP;
         PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(), h.created_at, facts);
     ELSIF h.kind = 6 THEN
-        -- The message is gone: what is left of it is in the log's entry, and with its recipients.
+        -- The message is deleted. Its remaining data is in the log's entry and in its recipients' rows.
         m.message_id := h.message_id;
         m.ordinal := h.ordinal;
         m.position := (h.operations ->> 'position')::bigint;
@@ -326,7 +333,7 @@ BEGIN
         END IF;
         kind := CASE h.kind WHEN 1 THEN 'Conversation.created' WHEN 3 THEN 'Conversation.updated' WHEN 4 THEN 'Conversation.deleted' END;
         IF kind IS NULL THEN RETURN; END IF;
-        -- Nothing is left to be read later.
+        -- Complete the event now, because nothing can be read at delivery.
         IF h.kind = 4 THEN facts := (webhooks.complete(p_app, h.conversation_id, kind, facts, 262144)).facts; END IF;
         PERFORM webhooks.emit(
             p_app, h.conversation_id, h.position, number, kind, CASE h.kind WHEN 1 THEN h.conversation_id ELSE gen_random_uuid() END, h.created_at,
@@ -335,8 +342,9 @@ BEGIN
 END
 $$;
 
--- Records what the app's hooks are to be told of the changes of a conversation from one position to another, which the transaction has made. Stands behind a
--- writing function in the same statement. Positions are NULL where that changed nothing. Returns how many changes it looked at.
+-- Records the events of a conversation's changes in a range of positions, which this transaction has written. It is
+-- called after a writing function in the same statement. NULL positions: nothing changed. Returns the number of changes
+-- read.
 CREATE OR REPLACE FUNCTION webhooks.record(p_app uuid, p_conversation uuid, p_first bigint, p_last bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
@@ -368,8 +376,9 @@ BEGIN
 END
 $$;
 
--- Hands a notification to the hooks that take pushes: for each user one event, with the tokens of their devices. `p_badges`: one for each user, NULL where it
--- is not known. Pushes to one user are sent in order. Returns for how many users there was a hook; 0: no active hook of the app takes pushes.
+-- Passes a notification to the hooks that accept pushes: one event for each user, with the tokens of their devices.
+-- `p_badges`: a badge for each user; NULL: unknown. Pushes to one user are sent in order. Returns the number of users;
+-- 0: no active hook of the app accepts pushes.
 CREATE OR REPLACE FUNCTION webhooks.push(
     p_app uuid, p_id uuid, p_users text[], p_badges bigint[], p_notification jsonb, p_conversation uuid DEFAULT NULL, p_message uuid DEFAULT NULL)
 RETURNS bigint
@@ -399,13 +408,15 @@ BEGIN
 END
 $$;
 
--- The apps for which something may have to be recorded: with a hook that is active, or about to be.
+-- Returns the apps for which events may have to be recorded: those with a hook that is active or about to become
+-- active.
 CREATE OR REPLACE FUNCTION webhooks.recorded_apps() RETURNS TABLE (app_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT DISTINCT h.app_id FROM webhooks.hook h WHERE h.status = 'active' OR h.status = 'unverified' AND h.verified_at IS NOT NULL
 $$;
 
--- Removes what is kept of deliveries that concern a user who is erased. What their app's server has not been told yet stays: it is owed.
+-- Deletes the stored attempts that concern an erased user. Undelivered events stay, because the app's server still has
+-- to receive them.
 CREATE OR REPLACE FUNCTION webhooks.forget_user(p_app uuid, p_user text) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     DELETE FROM webhooks.delivery d USING webhooks.hook h, webhooks.event e

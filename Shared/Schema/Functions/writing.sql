@@ -1,12 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What all writing functions share: the lock, the right, the position, the log.
+-- The common steps of all writing functions: lock, check, position, log.
 --
--- A writing function is VOLATILE plpgsql at READ COMMITTED: its first statement that matters locks the conversation's row, and only later
--- statements look at rights and at what would change, since they see what was committed while the first one waited. Only when all is decided is a
--- position taken. Refusals are returned, not raised. Locks are taken in the order conversation, additions, participants, directories, user logs.
+-- A writing function is VOLATILE plpgsql at READ COMMITTED. Its first relevant statement locks the conversation's row.
+-- Only later statements check permissions and read the rows to change, because they see everything that was committed
+-- while the first one waited. A position is taken only after all decisions. Refusals are returned, not raised. Locks
+-- are taken in the order conversation, additions, participants, directories, user logs.
 
--- Locks the conversation and says whether `actor` may change it: 'ok', 'not_found', or 'access_denied' to a former participant. NULL is the app's own server:
--- it may change every conversation of the app, and is told 'deleted' of one that was deleted. `is_indexed`: its metadata is, see metadata_indexes.sql.
+-- Locks the conversation and checks if `actor` may change it. Outcomes: 'ok', 'not_found', or 'access_denied' to a
+-- former participant. NULL is the app's own server: it may change every conversation of the app, and gets 'deleted' for
+-- a deleted one. `is_indexed`: the conversation's metadata is indexed, see metadata_indexes.sql.
 CREATE OR REPLACE FUNCTION conversations.begin_change(
     app uuid, conversation uuid, actor text, OUT outcome text, OUT "position" bigint, OUT is_indexed boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -39,8 +41,8 @@ BEGIN
 END
 $$;
 
--- Takes the next position and writes the log's entry. The caller holds the lock and has decided that something changes. NULL as the actor is the app's own
--- server, for which the log has the empty text.
+-- Takes the next position and writes the log's entry. The caller holds the lock and has decided that something changes.
+-- A NULL actor is the app's own server, which the log stores as the empty text.
 CREATE OR REPLACE FUNCTION conversations.append_change(
     conversation uuid, kind smallint, actor text, origin_connection bigint, origin_request bigint, message_id uuid, ordinal bigint, operations jsonb,
     OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint)
@@ -62,8 +64,8 @@ BEGIN
 END
 $$;
 
--- The same entry for the logs of several users, whose rows it locks in the order of the users: the last thing a function does. Times are microseconds
--- since 1970.
+-- Appends the same entry to the own logs of several users. Call it last in a function, because it locks the logs' rows,
+-- in the order of the users. Times are microseconds since 1970.
 CREATE OR REPLACE FUNCTION conversations.append_user_changes(p_app uuid, p_users text[], p_kind smallint, p_operations jsonb)
 RETURNS TABLE (user_id text, "position" bigint, created_at bigint)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -84,7 +86,8 @@ BEGIN
 END
 $$;
 
--- The same entry for the log of one user, whose row it locks until the transaction ends: the last thing a function does.
+-- Appends an entry to the own log of one user. Call it last in a function, because it locks the log's row until the
+-- transaction ends.
 CREATE OR REPLACE FUNCTION conversations.append_user_change(
     p_app uuid, p_user text, p_kind smallint, p_operations jsonb, OUT "position" bigint, OUT created_at timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$

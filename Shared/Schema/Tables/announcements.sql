@@ -10,14 +10,13 @@ CREATE TABLE conversations.announcement (
     sent_at       timestamptz NOT NULL,
     parts         bytea NOT NULL,
     notification  text,
-    -- The digest of the request, by which a repetition is recognised.
+    -- The digest of the request, which identifies a repetition.
     digest        bytea
 );
--- Announcements that lose their parts when their sender is erased.
+-- Announcements whose parts are removed when their sender is erased.
 CREATE INDEX announcement_by_sender ON conversations.announcement (app_id, sender_user, sent_at)
     WHERE sender_user IS NOT NULL AND octet_length(parts) > 0;
 
--- The recipients of an announcement.
 CREATE TABLE conversations.announcement_recipient (
     app_id          uuid NOT NULL,
     user_id         text COLLATE "C" NOT NULL,
@@ -26,14 +25,13 @@ CREATE TABLE conversations.announcement_recipient (
     position        bigint NOT NULL,
     -- 0 sent, 1 delivered, 2 read.
     status          bigint NOT NULL DEFAULT 0,
-    -- True if the user has removed the announcement from their list.
     is_removed      boolean NOT NULL DEFAULT false,
     PRIMARY KEY (app_id, user_id, announcement_id)
 );
 CREATE INDEX announcement_by_position ON conversations.announcement_recipient (app_id, user_id, position);
 CREATE INDEX announcement_recipient_by_announcement ON conversations.announcement_recipient (announcement_id, user_id);
 
--- An announcement as its recipient sees it: a row of answers.
+-- The result row of an announcement as its recipient sees it.
 CREATE TYPE conversations.announcement_row AS (
     announcement_id uuid, "position" bigint, sender_name text, sender_user text, sent_at timestamptz, parts bytea, notification text, status bigint);
 

@@ -14,13 +14,18 @@ CREATE TABLE conversations.app (
     deleting_since      timestamptz,
     -- The lifetime of an unused session in seconds. NULL: the service's setting.
     session_ttl         bigint,
-    -- The part of the badge that conversations make: unread_messages, unread_conversations, external_unread_count or disabled.
+    -- The count in the badge that comes from conversations: unread_messages, unread_conversations,
+    -- external_unread_count or disabled.
     badge_counts        text NOT NULL DEFAULT 'unread_messages',
     -- True if unread announcements count towards the badge.
     badge_announcements boolean NOT NULL DEFAULT false,
-    -- The users who may add another user to a conversation: anyone, those whom the other user follows (followed), or only the app's own server (server).
+    -- The users who may add another user to a conversation:
+    -- - anyone.
+    -- - followed: those whom the other user follows.
+    -- - server: only the app's own server.
     added_by            text NOT NULL DEFAULT 'anyone' CHECK (added_by IN ('anyone', 'followed', 'server')),
-    -- How often a user may add another one, who has not chosen to follow them, to conversations within an hour.
+    -- The maximum number of additions in an hour by which one user adds another user, who does not explicitly follow
+    -- them, to conversations.
     stranger_additions  bigint NOT NULL DEFAULT 60 CHECK (stranger_additions BETWEEN 0 AND 10000)
 );
 

@@ -7,14 +7,14 @@ CREATE TABLE conversations.content (
     -- The user who uploads it. The empty text: the app's own server.
     owner              text COLLATE "C" NOT NULL,
     mime_type          text NOT NULL,
-    -- Bytes.
+    -- Size in bytes.
     size               bigint NOT NULL,
     created_at         timestamptz NOT NULL DEFAULT now(),
-    -- The time at which all bytes were stored. NULL: announced only.
+    -- The time at which all bytes were stored. NULL: the upload was announced and has not finished.
     uploaded_at        timestamptz,
     -- The time since which no message refers to it. NULL: a message does.
     unreferenced_since timestamptz DEFAULT now(),
-    -- True if nobody sees it any longer: its bytes are being removed.
+    -- True if nobody can see it any longer: its bytes are being removed.
     is_doomed          boolean NOT NULL DEFAULT false,
     -- The conversation for which the app's own server uploads it. NULL: a user uploads it.
     conversation_id    uuid
@@ -23,7 +23,6 @@ CREATE INDEX content_unreferenced ON conversations.content (unreferenced_since) 
 -- A user's contents that no message refers to.
 CREATE INDEX content_waiting ON conversations.content (app_id, owner) INCLUDE (size) WHERE unreferenced_since IS NOT NULL;
 
--- The messages that refer to a content.
 CREATE TABLE conversations.content_reference (
     content_id      uuid NOT NULL,
     conversation_id uuid NOT NULL,
@@ -32,8 +31,9 @@ CREATE TABLE conversations.content_reference (
 );
 CREATE INDEX content_reference_by_message ON conversations.content_reference (conversation_id, ordinal);
 
--- The contents of an app that no message refers to, estimated. Counted at `counted_at`; since then announcements are added, sending and removal are not
--- subtracted, and contents of deleted messages are not added.
+-- An estimate of the app's contents that no message refers to. They were counted at `counted_at`. Since then, announced
+-- uploads are added; contents that were sent or removed are not subtracted, and contents of deleted messages are not
+-- added.
 CREATE TABLE conversations.app_uploads (
     app_id     uuid PRIMARY KEY,
     counted_at timestamptz NOT NULL,

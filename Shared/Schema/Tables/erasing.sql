@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Erasure of users and of the content of their messages.
 
--- Erasures under way. The cursor lets the work go on after an interruption.
+-- Running erasures. The cursor lets the work continue after an interruption.
 CREATE TABLE conversations.erasure (
     app_id          uuid NOT NULL,
     user_id         text COLLATE "C" NOT NULL,
-    -- Messages and contents up to this time are erased, and those of the seconds after it in which a gateway may still use an ended session.
+    -- Messages and contents up to this time are erased, and also those of the following seconds, in which a gateway may
+    -- still accept an ended session.
     requested_at    timestamptz NOT NULL,
     -- The next time at which there is work.
     not_before      timestamptz NOT NULL,
@@ -17,7 +18,8 @@ CREATE TABLE conversations.erasure (
 );
 CREATE INDEX erasure_due ON conversations.erasure (app_id, not_before);
 
--- Conversations in which the app's own server has sent messages for a user who never took part, such as a bot. An erasure finds the messages by these rows.
+-- Conversations in which the app's own server has sent messages for a user who never took part, such as a bot. An
+-- erasure finds the messages through these rows.
 CREATE TABLE conversations.outside_sending (
     conversation_id uuid NOT NULL,
     user_id         text COLLATE "C" NOT NULL,

@@ -18,7 +18,8 @@ CREATE TABLE conversations.identity (
     created_at    timestamptz NOT NULL DEFAULT now(),
     -- The last time at which maintenance checked if a bare identity is still needed.
     examined_at   timestamptz NOT NULL DEFAULT now(),
-    -- True if the check found that the identity is not needed. The next check may remove it; until then it counts as absent.
+    -- True if the check found that the identity is unreferenced. The next check may remove it; until then it counts as
+    -- absent.
     is_doomed     boolean NOT NULL DEFAULT false,
     PRIMARY KEY (app_id, user_id)
 );

@@ -1,5 +1,4 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Messages.
 
 -- Messages that were not deleted for all.
 CREATE TABLE conversations.message (
@@ -16,16 +15,18 @@ CREATE TABLE conversations.message (
     notification    text,
     -- The last time at which a part was changed. NULL: never.
     updated_at      timestamptz,
-    -- The conversation's, so that a message can be read without it.
+    -- A copy of the conversation's policy, so that a message can be read without its conversation.
     receipt_policy  bigint NOT NULL DEFAULT 0,
     sender_name     text,
-    -- Participants who do not see the message because of a block when it was sent. NULL: none. The ordinal is in their `hidden`, too, as if they had deleted
-    -- the message from their devices; this column keeps what they do with it from the others.
+    -- Participants who do not see the message because of a block when it was sent. NULL: none. Its ordinal is also in
+    -- their `hidden`, as if they had deleted the message from their devices. This column keeps their receipts for it
+    -- from other participants.
     hidden_from     text[],
     PRIMARY KEY (conversation_id, ordinal)
 );
 
--- Every message id that was ever used, and its place. The row outlives its message: it makes ids unique, and finds a message by its id alone.
+-- Every message id that was ever used, with the message's conversation and ordinal. The row outlives its message. It
+-- makes ids unique, and finds a message by its id alone.
 CREATE TABLE conversations.message_place (
     message_id      uuid PRIMARY KEY,
     app_id          uuid NOT NULL,
@@ -44,8 +45,8 @@ CREATE TABLE conversations.kept_parts (
     PRIMARY KEY (conversation_id, ordinal, until_position)
 );
 
--- A message as one user sees it: a row of answers. Statuses are in the order of the recipients: 0 sent, 1 delivered, 2 read. If others are shown another
--- status than the recipient, 4 × (the others' status + 1) is added.
+-- The result row of a message as one user sees it. Statuses are in the order of the recipients: 0 sent, 1 delivered, 2
+-- read. If other users see another status than the recipient, 4 × (the others' status + 1) is added.
 CREATE TYPE conversations.message_row AS (
     message_id uuid, conversation_id uuid, position bigint, ordinal bigint, sender text, sent_at timestamptz, parts bytea, notification text,
     recipients text[], statuses bigint[], updated_at timestamptz, receipt_policy bigint, sender_name text);
@@ -54,13 +55,15 @@ CREATE TYPE conversations.message_row AS (
 CREATE TYPE conversations.message_deletion AS (
     outcome text, conversation_id uuid, "position" bigint, created_at timestamptz, message_count bigint, ordinal bigint, last_changed boolean,
     number_users text[], number_uncounted bigint[], number_hidden bigint[], user_position bigint, user_created_at timestamptz,
-    -- An override's: a present participant who has hidden messages, and therefore now sees another last message than the others. A few at most.
+    -- In an override: a present participant who has hidden messages, and therefore sees another last message than the
+    -- others. At most a few rows.
     override_user text,
-    -- The last message now, of all or of `override_user`.
+    -- The present last message, of all participants or of `override_user`.
     message conversations.message_row,
-    -- The first row's: former participants who saw the message, and the ends of their own logs; times in microseconds since 1970.
+    -- In the first row: former participants who saw the message, and the positions and times of their log entries.
+    -- Times are in microseconds since 1970.
     former_users text[], former_positions bigint[], former_times bigint[],
-    -- The deleted message's.
+    -- The deleted message's `hidden_from`.
     hidden_from text[]);
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.message, conversations.message_place, conversations.kept_parts TO strata_conversations;

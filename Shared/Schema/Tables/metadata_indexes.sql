@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Indexes of metadata: conversations are found by the values at key paths that their app has named.
+-- Indexes of metadata: they find conversations by the values at key paths that their app has declared.
 
 -- The key paths of an app.
 CREATE TABLE metadata.index_path (
@@ -7,13 +7,14 @@ CREATE TABLE metadata.index_path (
     path_id     bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     path        text COLLATE "C" NOT NULL CHECK (path <> '' AND octet_length(path) <= 1024),
     created_at  timestamptz NOT NULL DEFAULT now(),
-    -- Building an index, or removing its entries, begins when this transaction and all earlier ones have ended: they may have missed this row or its removal.
+    -- The transaction that wrote the row. It and earlier ones may have missed the row or its removal. So building the
+    -- index, or removing its entries, begins when all of them have ended.
     fence       xid8,
-    -- The largest id of a conversation that the building has read. NULL: none.
+    -- The cursor of the build: the largest conversation id that it has read. NULL: none.
     built_up_to uuid,
     -- The time at which all conversations had been read. NULL: the index is being built.
     ready_at    timestamptz,
-    -- NULL: the index exists.
+    -- The time at which the app removed the index. NULL: the index exists.
     removed_at  timestamptz,
     PRIMARY KEY (app_id, path_id)
 );
@@ -21,8 +22,8 @@ CREATE UNIQUE INDEX index_path_of ON metadata.index_path (app_id, path) WHERE re
 -- Indexes that are being built or removed.
 CREATE INDEX index_path_unfinished ON metadata.index_path (app_id) WHERE ready_at IS NULL OR removed_at IS NOT NULL;
 
--- The value of a conversation at an indexed path: for the app, and for each present and former participant. A former participant keeps the value from when
--- the user left. Conversations without a value have no row.
+-- The value of a conversation at an indexed path: for the app, and for each present and former participant. A former
+-- participant keeps the value from the time of leaving. Conversations without a value have no row.
 CREATE TABLE metadata.index_entry (
     conversation_id uuid NOT NULL,
     path_id         bigint NOT NULL,
@@ -31,7 +32,7 @@ CREATE TABLE metadata.index_entry (
     app_id          uuid NOT NULL,
     -- metadata.index_key of the value.
     value_key       bytea NOT NULL,
-    -- The conversation's.
+    -- The time at which the conversation was created.
     created_at      timestamptz NOT NULL,
     PRIMARY KEY (conversation_id, path_id, user_id)
 );

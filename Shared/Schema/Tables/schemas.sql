@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The three schemas and the roles of the services that use them.
+-- The three schemas, and the roles of the services that use them.
 --
--- Rules that all tables follow:
--- * A table that a hot statement touches has the conversation's id as its first key column, so that the tables can be split by it. Directories with keys of
---   their own are the exceptions: distinct_set, message_place, metadata.index_entry, and tables by user.
--- * User ids compare by their bytes (COLLATE "C"). The empty id is no user's: it stands for the app's own server.
--- * Times are the database's.
--- * Functions stand in Functions/, and so do the triggers that call them.
+-- Rules for all tables:
+-- * The first key column of a table that a frequent statement uses is the conversation's id, so that the tables can be
+--   sharded by it. The exceptions are directories with other keys: distinct_set, message_place, metadata.index_entry,
+--   and tables by user.
+-- * User ids are compared by their bytes (COLLATE "C"). No user has the empty id: it represents the app's own server.
+-- * Times come from the database's clock.
+-- * Functions are in Functions/, as are the triggers that call them.
 
--- Roles belong to the cluster, so another database's migration may make one between the check and the CREATE.
+-- Roles belong to the cluster. So the migration of another database may create one between the check and the CREATE.
 DO $$
 DECLARE
     service_role text;

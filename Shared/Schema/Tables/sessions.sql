@@ -14,7 +14,8 @@ CREATE TABLE conversations.session (
 CREATE INDEX session_by_user ON conversations.session (app_id, user_id);
 CREATE INDEX session_by_expiry ON conversations.session (expires_at);
 
--- Nonces that were used and have not expired. Unused nonces are stored nowhere: they carry their own proof.
+-- Nonces that were used and have not expired. Unused nonces are not stored, because their signature proves them
+-- genuine.
 CREATE TABLE conversations.used_nonce (
     -- SHA-256 of the nonce.
     digest     bytea PRIMARY KEY CHECK (octet_length(digest) = 32),

@@ -1,30 +1,31 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Webhooks: the servers that apps want to be told of events, and the events that are not delivered yet.
+-- Webhooks: the servers to which apps want events sent, and the undelivered events.
 --
 -- An event is recorded in the transaction of its change.
 
 CREATE TABLE webhooks.hook (
     id             uuid PRIMARY KEY,
     app_id         uuid NOT NULL,
-    -- The server token that registered it, which may be revoked since. NULL: it is not known.
+    -- The server token that registered the hook. It may have been revoked since. NULL: unknown.
     token_id       uuid,
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The format of the payloads.
     version        text NOT NULL CHECK (version IN ('1.0', '2.0', '3.0')),
     target_url     text NOT NULL,
-    -- The key of the payloads' signatures, which the webhooks service encrypts.
+    -- The key of the payloads' signatures, encrypted by the webhooks service.
     secret         bytea NOT NULL,
     -- The events as the app's server named them, and the kinds of events that are recorded for them.
     events         text[] NOT NULL,
     kinds          text[] NOT NULL,
-    -- Strings by name, sent with each event.
+    -- String values by name, sent with each event.
     config         jsonb NOT NULL DEFAULT '{}',
     status         text NOT NULL DEFAULT 'unverified' CHECK (status IN ('unverified', 'active', 'inactive')),
-    -- The reason for being inactive.
+    -- The reason for the status inactive.
     status_reason  text,
-    -- The time at which an instance asks the receiver if it wants the events. NULL: it is not to be asked.
+    -- The time at which an instance asks the receiver to confirm the hook. NULL: no confirmation is pending.
     verify_at      timestamptz,
-    -- The time at which the receiver agreed. The hook becomes active seconds later, when no service believes any longer that the app has no hooks.
+    -- The time at which the receiver confirmed. The hook becomes active seconds later, when no service has a cached
+    -- answer any longer by which the app has no hooks.
     verified_at    timestamptz,
     inactive_since timestamptz
 );
@@ -35,13 +36,13 @@ CREATE INDEX hook_to_verify ON webhooks.hook (verify_at) WHERE verify_at IS NOT 
 -- Orders events that have no position in a conversation.
 CREATE SEQUENCE webhooks.number;
 
--- Events that some hook has not been told, or was told lately: each once, however many hooks there are. A row holds the change; the objects that it concerns
--- are read when it is delivered, except a message that was sent and what was deleted.
+-- Events that are pending for some hook or were delivered recently, each once for all hooks. A row holds the change.
+-- The objects concerned are read at delivery, except for a sent message and for deleted objects.
 CREATE TABLE webhooks.event (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id     uuid NOT NULL,
     kind       text NOT NULL,
-    -- The id by which the receiver recognises a repetition.
+    -- The id by which the receiver recognises a duplicate.
     event_id   uuid NOT NULL,
     created_at timestamptz NOT NULL,
     -- The conversation, or the target of a push.
@@ -53,12 +54,13 @@ CREATE TABLE webhooks.event (
 -- The events that each hook's receiver has not accepted.
 CREATE TABLE webhooks.outbox (
     hook_id  uuid NOT NULL,
-    -- The unit of order, within which events are sent by position and number: the event's subject, or a lane of its own for an event that is sent again.
+    -- The unit of order, within which events are sent by position and number: the event's subject, or a separate lane
+    -- for a redelivered event.
     lane     uuid NOT NULL,
     -- The position of the change.
     position bigint NOT NULL,
     number   bigint NOT NULL,
-    -- The row of the event.
+    -- The id of the event's row.
     event    bigint NOT NULL,
     -- The approximate bytes of the event.
     size     bigint NOT NULL,
@@ -66,21 +68,23 @@ CREATE TABLE webhooks.outbox (
 );
 CREATE INDEX outbox_by_event ON webhooks.outbox (event);
 
--- Lanes that have rows in the outbox. A writer locks the lane before it writes to the outbox, and an instance before it removes from it. So neither misses
--- what the other did, and events are added in the order in which their transactions end.
+-- Lanes that have rows in the outbox. A writer locks the lane before it adds to the outbox, and an instance before it
+-- removes from it. So neither misses the other's work, and events are added in the order in which their transactions
+-- end.
 CREATE TABLE webhooks.lane (
     hook_id      uuid NOT NULL,
     lane         uuid NOT NULL,
     app_id       uuid NOT NULL,
-    -- The time from which an instance can claim the lane: at once, later after a failure, and the end of the lease while an instance works on it.
+    -- The time from which an instance can claim the lane: at once, later after a failure, or the end of the lease while
+    -- an instance works on it.
     due_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- The last claim.
+    -- The id of the last claim.
     claim        uuid,
-    -- Claims since the last one that ended: those of instances that were killed.
+    -- Claims since the last one that ended properly: their instances were killed.
     lost         bigint NOT NULL DEFAULT 0,
     -- The bytes of the lane's events.
     bytes        bigint NOT NULL DEFAULT 0,
-    -- Whether it was made for an event that is sent again.
+    -- True if the lane was created for a redelivered event.
     is_again     boolean NOT NULL DEFAULT false,
     -- Consecutive failures of the first event, and the time of the first of them. NULL: none.
     attempts     bigint NOT NULL DEFAULT 0,
@@ -92,7 +96,7 @@ CREATE INDEX lane_again ON webhooks.lane (hook_id) WHERE is_again;
 CREATE INDEX lane_failing ON webhooks.lane (hook_id, due_at) WHERE attempts > 0;
 CREATE INDEX lane_failing_claimed ON webhooks.lane (hook_id, claim) WHERE attempts > 0 AND claim IS NOT NULL;
 
--- The latest attempts of each hook.
+-- The latest delivery attempts of each hook.
 CREATE TABLE webhooks.delivery (
     hook_id         uuid NOT NULL,
     number          bigint GENERATED ALWAYS AS IDENTITY,
@@ -107,7 +111,8 @@ CREATE TABLE webhooks.delivery (
     response_status bigint,
     latency_ms      bigint NOT NULL,
     error           text,
-    -- The row of the event, which stays as long as an attempt refers to it, so that it can be sent again.
+    -- The id of the event's row, which is kept as long as an attempt refers to it, so that the event can be
+    -- redelivered.
     event           bigint NOT NULL,
     -- The event's place in the outbox.
     lane            uuid NOT NULL,

@@ -6,9 +6,9 @@ public import NIOCore
 import RPC
 public import ServiceLifecycle
 
-/// Answers operators and their machines, on a port of its own: `/health/live`, `/health/ready` and `/metrics`.
+/// The HTTP server for operators and monitoring, on its own port: `/health/live`, `/health/ready` and `/metrics`.
 ///
-/// Not for the open network: it asks for no credentials.
+/// The server requires no credentials, so its port must not be reachable from the open network.
 public struct AdminServer: Service {
     private let host: String
     private let port: Int
@@ -18,10 +18,10 @@ public struct AdminServer: Service {
     private let logger: Logger
     private let onListening: @Sendable (Int) -> Void
 
-    /// A server; it listens when ``run()`` does.
+    /// Creates a server. It listens while ``run()`` runs.
     /// - Parameters:
-    ///   - port: 0 takes a free one.
-    ///   - onListening: told the port.
+    ///   - port: The TCP port. 0: any free port.
+    ///   - onListening: Called with the port.
     public init(
         host: String, port: Int, health: Health, registry: PrometheusRegistry, eventLoopGroup: any EventLoopGroup, logger: Logger,
         onListening: @escaping @Sendable (Int) -> Void = { _ in }
@@ -35,14 +35,14 @@ public struct AdminServer: Service {
         self.onListening = onListening
     }
 
-    /// Serves until it is cancelled or shuts down gracefully.
+    /// Serves until the task is cancelled or shut down gracefully.
     public func run() async throws {
         var quiet = logger
         quiet.logLevel = max(logger.logLevel, .warning)
         let application = Application(
             router: router(), configuration: .init(address: .hostname(host, port: port)),
             onServerRunning: { [logger, onListening] channel in
-                // The operator's connections are still accepted when no others are.
+                // A smaller reserve, so that operators can still connect when clients cannot.
                 await ListenerGuard.add("admin", reserve: 16, to: channel, logger: logger)
                 let bound = channel.localAddress?.port ?? 0
                 logger.info("admin server listens", metadata: ["admin.port": "\(bound)"])

@@ -2,11 +2,11 @@
 
 import Synchronization
 
-/// Whether this process can do its work: a list of named questions, asked for every request.
+/// The readiness of this process: a list of named checks that run on every request.
 ///
-/// A question should ask something of what it is about, a query of the database say, and not only whether a socket is open.
+/// A check should use the dependency, for example with a database query, and not only test that a socket is open.
 public final class Health: Sendable {
-    /// A readiness question. It passes if it returns, and fails if it throws or takes too long.
+    /// A readiness check. It passes if it returns, and fails if it throws or times out.
     public typealias Check = @Sendable () async throws -> Void
 
     private struct Entry {
@@ -17,27 +17,27 @@ public final class Health: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// Checks in progress. A question that comes meanwhile gets the same outcome, so that a check that hangs is not started again.
+        /// Checks in progress. A concurrent request shares the outcome, so that a hanging check is not started again.
         var running: [String: Task<String?, Never>] = [:]
         var isStopping = false
     }
 
     private let state = Mutex(State())
 
-    /// No questions: always ready.
+    /// Creates an instance without checks, which is always ready.
     public init() {}
 
-    /// Adds a question. The name appears in the report.
+    /// Adds a check. Its name appears in the report.
     public func add(_ name: String, timeout: Duration = .seconds(2), check: @escaping Check) {
         state.withLock { $0.entries.append(Entry(name: name, timeout: timeout, check: check)) }
     }
 
-    /// From now on the process is not ready: it is about to stop, and should get no new work.
+    /// Makes the process not ready, because it is about to stop and should get no new work.
     public func stop() {
         state.withLock { $0.isStopping = true }
     }
 
-    /// Asks all questions at once.
+    /// Runs all checks concurrently.
     public func report() async -> HealthReport {
         let (entries, isStopping) = state.withLock { ($0.entries, $0.isStopping) }
         let results = await withTaskGroup(of: (Int, HealthReport.Check).self) { group in
@@ -67,7 +67,7 @@ public final class Health: Sendable {
                     try await entry.check()
                     return nil
                 } catch {
-                    // The type alone: a description might hold what must not be shown.
+                    // Only the error's type is reported, because a description might contain confidential values.
                     return "\(type(of: error))"
                 }
             }
@@ -76,8 +76,9 @@ public final class Health: Sendable {
         }
     }
 
-    /// Returns the value of a check, or cancels it when the time is over. Does not wait for one that ignores its cancellation, which a structured child task
-    /// could not help doing.
+    /// Returns the outcome of a check, or cancels the check after the timeout.
+    ///
+    /// The function does not wait for a check that ignores its cancellation. A structured child task would have to.
     private func outcome(of check: Task<String?, Never>, within timeout: Duration) async -> String? {
         let (outcomes, post) = AsyncStream<String?>.makeStream()
         let waiting = Task { post.yield(await check.value) }

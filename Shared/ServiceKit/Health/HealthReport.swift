@@ -2,24 +2,24 @@
 
 import NetKit
 
-/// The answers to all readiness questions.
+/// The results of all readiness checks.
 public struct HealthReport: Sendable {
-    /// One answer.
+    /// The result of one check.
     public struct Check: Sendable {
-        /// The question's name.
+        /// The check's name.
         public let name: String
-        /// Why it failed; nil if it passed.
+        /// The reason of the failure; nil if the check passed.
         public let failure: String?
-        /// How long it took.
+        /// The duration of the check.
         public let duration: Duration
     }
 
-    /// Whether the process is shutting down.
+    /// True if the process is shutting down.
     public let isStopping: Bool
-    /// In the order in which the questions were added.
+    /// The results, in the order in which the checks were added.
     public let checks: [Check]
 
-    /// Whether the process should get work.
+    /// True if the process should get work.
     public var isReady: Bool {
         !isStopping && checks.allSatisfy { $0.failure == nil }
     }

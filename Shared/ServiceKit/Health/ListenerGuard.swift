@@ -5,15 +5,16 @@ public import Logging
 public import NIOCore
 import NetKit
 
-/// Adds an accept guard to listeners of HTTP servers.
+/// A helper that adds an ``AcceptGuard`` to the listeners of HTTP servers.
 public enum ListenerGuard {
-    /// Keeps the listener through a time without descriptors or memory, and counts in `strata_process_accept_failures_total{listener="…"}` what it could not accept.
+    /// Adds an accept guard to a listener. Failures to accept are counted in
+    /// `strata_process_accept_failures_total{listener="…"}`.
     /// - Parameters:
-    ///   - name: tells the listeners of one process apart, in the log and in the metric.
-    ///   - reserve: how many of the descriptors that the process may have are not for connections of this listener.
+    ///   - name: The name of the listener in the log and the metric.
+    ///   - reserve: The number of the process's descriptors that connections of this listener cannot use.
     public static func add(_ name: String, reserve: Int = 32, to channel: any Channel, logger: Logger) async {
         let failures = Counter(label: "strata_process_accept_failures_total", dimensions: [("listener", name)])
-        // The listener may be gone already; it needs no guard then.
+        // The listener may already be closed; then it needs no guard.
         try? await channel.eventLoop
             .submit {
                 try AcceptGuard.add(name, reserve: reserve, to: channel, logger: logger) { failures.increment() }

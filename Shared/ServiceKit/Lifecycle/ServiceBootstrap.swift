@@ -10,16 +10,15 @@ import RPC
 import ServiceLifecycle
 import UnixSignals
 
-/// What all four mains have in common: settings, logs, metrics, health, signals, and an orderly end.
+/// The common part of all service executables: settings, logs, metrics, health, signals and graceful shutdown.
 public enum ServiceBootstrap {
-    /// What an end of the process tells the one that started it.
     enum ExitCode {
         static let failure: Int32 = 1
-        /// `EX_CONFIG` of sysexits: starting it again without changing the settings is of no use.
+        /// `EX_CONFIG` of sysexits. A restart without changed settings would fail again.
         static let configuration: Int32 = 78
     }
 
-    /// Runs a service as this process; see ``run(name:secretKey:_:)`` for how it ends.
+    /// Runs a service as this process. See ``run(name:secretKey:_:)`` for the exit codes.
     public static func run<Running: StrataService>(_ service: Running.Type) async {
         await run(name: service.name, secretKey: service.secretKey) { process in
             let running = try Running(settings: Running.Configuration(process.settings, common: process.common), environment: process.environment)
@@ -28,15 +27,20 @@ public enum ServiceBootstrap {
         }
     }
 
-    /// Runs what `body` builds until SIGTERM or SIGINT, then shuts it down gracefully.
+    /// Runs the services that `body` returns until SIGTERM or SIGINT, then shuts them down gracefully.
     ///
-    /// `body` builds what runs, in the order of dependency: it starts in this order and stops in the reverse one. While they stop, readiness is refused. A setting that is missing or wrong ends the process with one line on
-    /// standard error and exit code 78; any other error is logged and ends it with 1. A shutdown that exceeds `STRATA_SHUTDOWN_TIMEOUT`
-    /// cancels what is still running.
+    /// `body` returns the services in the order of dependency. They start in this order and stop in reverse order.
+    /// Readiness is refused during the shutdown. A shutdown that exceeds `STRATA_SHUTDOWN_TIMEOUT` is followed by
+    /// cancellation.
+    ///
+    /// | Exit code | Cause |
+    /// |---|---|
+    /// | 78 | a missing or wrong setting, named in one line on standard error |
+    /// | 1 | any other error, which is logged |
     static func run(
         name: String, secretKey: String = "STRATA_CLUSTER_SECRET", _ body: (ProcessContext) async throws -> [any Service]
     ) async {
-        // A peer that goes away while we write is an error of that write, not the end of the process.
+        // Ignore SIGPIPE, so that a closed peer causes an error of the write instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         do {
             try await start(name: name, secretKey: secretKey, settings: try await Settings.load(), body)
@@ -84,19 +88,20 @@ public enum ServiceBootstrap {
         let admin = AdminServer(
             host: process.common.adminHost, port: process.common.adminPort, health: process.health, registry: process.metrics,
             eventLoopGroup: process.environment.eventLoopGroup, logger: process.environment.logger)
-        // First to start and last to stop, so that health can be asked all the time; and the announcement the other way round.
+        // The admin server starts first and stops last, so that health can always be queried. The announcer starts last
+        // and stops first.
         let all: [any Service] = [admin, MemoryTrimmer()] + services + [StopAnnouncer(health: process.health, logger: process.environment.logger)]
         var configuration = ServiceGroupConfiguration(
             services: all.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) }, gracefulShutdownSignals: [.sigterm, .sigint],
             logger: process.environment.logger)
         configuration.maximumGracefulShutdownDuration = process.common.shutdownTimeout
-        // A service that ignores even its cancellation must not keep the process for ever.
+        // A service that ignores its cancellation must not keep the process alive indefinitely.
         configuration.maximumCancellationDuration = .seconds(10)
         return ServiceGroup(configuration: configuration)
     }
 }
 
-/// Stops before all others, and says so: readiness is refused from then on.
+/// A service that stops before all others. It logs the shutdown and makes the process refuse readiness.
 struct StopAnnouncer: Service {
     let health: Health
     let logger: Logger

@@ -3,30 +3,30 @@
 public import Logging
 public import NIOCore
 
-/// What a service is put together with, beside its settings.
+/// The dependencies of every service, apart from its settings.
 public struct ServiceEnvironment: Sendable {
-    /// For all network I/O of the process.
+    /// The event loops for all network I/O of the process.
     public let eventLoopGroup: any EventLoopGroup
     /// The process's logger.
     public let logger: Logger
 
-    /// An environment.
+    /// Creates an environment.
     public init(eventLoopGroup: any EventLoopGroup, logger: Logger) {
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
     }
 }
 
-/// What a process has before its service is put together.
+/// The context in which a process builds its service.
 public struct ProcessContext: Sendable {
-    /// What the operator has set. Read all of it at the start.
+    /// The operator's settings. Read all of them at the start.
     public let settings: Settings
-    /// The settings that all services have.
+    /// The settings that all services share.
     public let common: CommonSettings
-    /// What the service is put together with.
+    /// The environment of the service.
     public let environment: ServiceEnvironment
-    /// Takes readiness checks.
+    /// The registry of readiness checks.
     public let health: Health
-    /// The process's metrics.
+    /// The registry of the process's metrics.
     public let metrics: PrometheusRegistry
 }

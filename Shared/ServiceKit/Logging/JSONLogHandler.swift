@@ -2,16 +2,17 @@
 
 public import Logging
 
-/// Writes one JSON object a line: time, level, service, instance, logger, message, and metadata if there is any.
+/// A log handler that writes one JSON object per line: time, level, service, instance, logger, message, and any
+/// metadata.
 public struct JSONLogHandler: LogHandler {
-    /// Where lines go.
+    /// The destination of log lines.
     public typealias Sink = @Sendable ([UInt8]) -> Void
 
-    /// Added to every line of this logger.
+    /// The metadata of every line of this logger.
     public var metadata: Logger.Metadata = [:]
-    /// Less severe lines are not written.
+    /// The least severe level that is written.
     public var logLevel: Logger.Level
-    /// Adds what the current task knows, such as a trace id.
+    /// The provider of metadata of the current task, such as a trace id.
     public var metadataProvider: Logger.MetadataProvider?
 
     private let label: String
@@ -19,12 +20,13 @@ public struct JSONLogHandler: LogHandler {
     private let instance: String
     private let sink: Sink
 
-    /// A handler.
+    /// Creates a handler.
     /// - Parameters:
-    ///   - label: the logger's name.
-    ///   - service: the executable's name.
-    ///   - instance: the process's name among its like.
-    ///   - sink: takes whole lines, from any thread. By default they go to standard error, each with one system call.
+    ///   - label: The logger's name.
+    ///   - service: The executable's name.
+    ///   - instance: The process's name among the instances of the service.
+    ///   - sink: Receives whole lines, from any thread. The default writes each line to standard error with one system
+    ///     call.
     public init(
         label: String, service: String, instance: String, level: Logger.Level, metadataProvider: Logger.MetadataProvider? = nil,
         sink: @escaping Sink = StandardError.write
@@ -37,13 +39,13 @@ public struct JSONLogHandler: LogHandler {
         self.sink = sink
     }
 
-    /// One member of ``metadata``.
+    /// Accesses one value of ``metadata``.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    /// Writes a line.
+    /// Writes one line.
     public func log(event: LogEvent) {
         var json = JSONWriter()
         json.beginObject()
@@ -64,7 +66,7 @@ public struct JSONLogHandler: LogHandler {
         sink(json.bytes)
     }
 
-    /// The event's own metadata wins over the logger's, and that over the provider's.
+    /// Merges the metadata. The event takes precedence over the logger, and the logger over the provider.
     private func merged(_ event: Logger.Metadata?) -> Logger.Metadata {
         var merged = metadataProvider?.get() ?? [:]
         merged.merge(metadata) { _, own in own }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Appends JSON to bytes, for log lines and health reports. `StrataWire` has another writer, for what clients are sent, which the services without clients do not link.
+/// A JSON writer for log lines and health reports. `StrataWire` has another one for client packets, which services
+/// without clients do not link.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
-    /// Whether the next member or element needs a comma.
+    /// True if the next member or element needs a comma.
     private var needsComma = false
 
     init() {
@@ -56,7 +57,6 @@ struct JSONWriter {
         string(text)
     }
 
-    /// Ends the line.
     mutating func newline() {
         bytes.append(UInt8(ascii: "\n"))
         needsComma = false
@@ -66,7 +66,8 @@ struct JSONWriter {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
     }
 
-    /// Control characters are escaped, so that no text can begin a line of its own; everything else stays as it is.
+    /// Appends a quoted string. Control characters are escaped, so that no text can begin a new log line. All other
+    /// characters are copied unchanged.
     private mutating func quoted(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
         for byte in text.utf8 {

@@ -12,10 +12,10 @@ import Darwin
 
 /// The process's standard error, for whole lines.
 public enum StandardError {
-    /// Lines longer than a pipe takes at once must not be torn apart by those of other threads.
+    /// The lock that keeps concurrent lines apart. A pipe writes only short lines atomically.
     private static let lock = Mutex(())
 
-    /// Writes all of it. A line that cannot be written is lost: logging must not stop a service.
+    /// Writes a whole line. A line that cannot be written is lost, because logging must not stop a service.
     @Sendable
     public static func write(_ line: [UInt8]) {
         lock.withLock { _ in

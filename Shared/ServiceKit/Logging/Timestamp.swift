@@ -2,16 +2,15 @@
 
 import FoundationEssentials
 
-/// Times in logs: UTC, with milliseconds. Foundation's formatters cost more than the rest of a log line.
+/// Log timestamps in UTC with milliseconds. Foundation's formatters cost more than the rest of a log line.
 enum Timestamp {
-    /// The time now, as `2026-01-31T23:59:59.123Z`.
+    /// Returns the current time as `2026-01-31T23:59:59.123Z`.
     static func now() -> String {
         let milliseconds = Int((Date().timeIntervalSince1970 * 1000).rounded(.down))
         let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
         return text(seconds: seconds, milliseconds: milliseconds - seconds * 1000)
     }
 
-    /// A time since 1970.
     static func text(seconds: Int, milliseconds: Int) -> String {
         let day = (seconds >= 0 ? seconds : seconds - 86_399) / 86_400
         let second = seconds - day * 86_400
@@ -28,7 +27,9 @@ enum Timestamp {
         return String(decoding: digits, as: UTF8.self)
     }
 
-    /// The Gregorian date of a day counted from 1970-01-01. Years begin in March here, so that the leap day is the last of a year, and repeat
+    /// Returns the Gregorian date of a day counted from 1970-01-01.
+    ///
+    /// In this calculation years begin in March, so that the leap day is the last day of a year. The calendar repeats
     /// every 400 years, which are 146,097 days.
     private static func date(_ day: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = day + 719_468

@@ -4,28 +4,27 @@ import CMalloc
 import NIOPosix
 import ServiceLifecycle
 
-/// Gives free memory back to the system.
+/// A service that returns free memory to the system.
 ///
-/// After thousands of clients have come at once, each with a catch-up, glibc keeps as much free memory as was ever in use between what is left:
-/// 20 KB for each idle connection (docs/benchmarks.md). It gives that back only when asked.
+/// glibc keeps free memory between live allocations and returns it only on request. After a burst of thousands of
+/// clients, each with a catch-up, that is 20 KB for each idle connection (docs/benchmarks.md).
 struct MemoryTrimmer: Service {
-    /// Between two looks.
     static let period = Duration.seconds(10)
-    /// Free bytes from which on it is worth the milliseconds.
+    /// The number of free bytes above which trimming is worth the milliseconds it takes.
     static let worthwhile = 16 << 20
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 try await Task.sleep(for: Self.period)
-                // It walks the heap under its locks: not on a thread others wait for.
+                // Trimming walks the heap under its locks, so it must not block a thread that others wait for.
                 _ = try await NIOThreadPool.singleton.runIfActive { Self.trim(above: Self.worthwhile) }
             }
         }
     }
 
-    /// Gives back whole free pages if there are more than `limit` free bytes.
-    /// - Returns: whether there were.
+    /// Returns whole free pages to the system if more than `limit` bytes are free.
+    /// - Returns: True if more than `limit` bytes were free.
     @discardableResult
     static func trim(above limit: Int) -> Bool {
         let info = mallinfo2()

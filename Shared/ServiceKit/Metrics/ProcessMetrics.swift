@@ -10,9 +10,10 @@ import Glibc
 import Musl
 #endif
 
-/// What the operating system knows about this process, read when it is asked for.
+/// The operating system's metrics of this process, read on each request.
 enum ProcessMetrics {
-    /// CPU, memory, descriptors, threads and start, in the names that Prometheus clients agree on. What cannot be read is left out.
+    /// Returns CPU, memory, descriptors, threads and start time under the standard names of Prometheus clients.
+    /// Unreadable values are omitted.
     static func text() -> String {
         var text = ""
         if let stat = stat() {
@@ -24,7 +25,7 @@ enum ProcessMetrics {
             if let boot = bootTime() { text.metric("process_start_time_seconds", type: "gauge", value: boot + stat.startTicks / ticks) }
         }
         if let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
-            // Reading the directory takes one itself.
+            // Reading the directory uses one descriptor.
             text.metric("process_open_fds", type: "gauge", value: Double(max(0, descriptors - 1)))
         }
         if let limits = OpenFileLimit.current { text.metric("process_max_fds", type: "gauge", value: Double(limits.soft)) }
@@ -35,7 +36,8 @@ enum ProcessMetrics {
         var userTicks, systemTicks, threads, startTicks, virtualBytes, residentPages: Double
     }
 
-    /// Fields of `/proc/self/stat`. The second is the command in parentheses and may hold anything, so counting begins behind it.
+    /// Reads `/proc/self/stat`. The second field is the command in parentheses and may contain anything, so fields are
+    /// counted from its end.
     private static func stat() -> Stat? {
         guard let line = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8), let end = line.lastIndex(of: ")") else { return nil }
         let fields = line[line.index(after: end)...].split(separator: " ").map { Double($0) ?? 0 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names and labels as the text format allows them.
+/// Functions that render names and labels as the Prometheus text format allows them.
 enum PrometheusName {
-    /// A metric's name: letters, digits, `_` and `:`, not beginning with a digit; everything else becomes `_`.
+    /// Returns the metric name: letters, digits, `_` and `:`, not beginning with a digit. Every other character becomes
+    /// `_`.
     static func metric(_ label: String) -> String {
         sanitized(label, allowsColon: true)
     }
 
-    /// A label's name: as above without `:`, not beginning with two underscores, which are reserved, and not `le`, which histograms use.
+    /// Returns the label name: letters, digits and `_`. It does not begin with two underscores, which are reserved, and
+    /// is not `le`, which histograms use.
     static func label(_ name: String) -> String {
         let clean = sanitized(name, allowsColon: false)
         if clean.hasPrefix("__") { return "x" + clean }
         return clean == "le" ? "le_" : clean
     }
 
-    /// `a="b",c="d"`, sorted by name; of two labels with one name the later wins.
+    /// Returns `a="b",c="d"`, sorted by name. If two labels have the same name, the later one wins.
     static func labels(_ dimensions: [(String, String)]) -> String {
         var unique: [String: String] = [:]
         for (name, value) in dimensions { unique[label(name)] = value }

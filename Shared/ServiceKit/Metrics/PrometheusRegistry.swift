@@ -3,27 +3,28 @@
 public import CoreMetrics
 import Synchronization
 
-/// Keeps all metrics of the process, and writes them in the Prometheus text format 0.0.4.
+/// The registry of all metrics of the process, which renders them in the Prometheus text format 0.0.4.
 ///
-/// Making a metric takes a lock; using it afterwards costs an atomic addition. A metric of one name, kind and set of labels exists once,
-/// however often it is made. Counters get the suffix `_total`, timers `_seconds`; timers and recorders are histograms.
+/// Creating a metric takes a lock; updating it costs an atomic addition. Metrics with the same name, kind and labels
+/// share one series. Counters get the suffix `_total`, timers `_seconds`. Timers and recorders are histograms.
 public final class PrometheusRegistry: MetricsFactory {
     private struct Family {
         var type: String
         var series: [String: any PrometheusSeries] = [:]
     }
 
-    /// More combinations of labels than this under one name are a mistake: those that come later share one series, `overflow="true"`.
+    /// The maximum number of label combinations under one name. More are a mistake; later ones share one series,
+    /// `overflow="true"`.
     private let maxSeries: Int
     private let families = Mutex<[String: Family]>([:])
 
-    /// An empty registry.
-    /// - Parameter maxSeries: combinations of labels kept apart under one name.
+    /// Creates an empty registry.
+    /// - Parameter maxSeries: The maximum number of label combinations under one name.
     public init(maxSeries: Int = 4096) {
         self.maxSeries = maxSeries
     }
 
-    /// All metrics, sorted by name.
+    /// Returns all metrics, sorted by name.
     public func text() -> String {
         let families = families.withLock { $0 }
         var text = ""
@@ -43,7 +44,7 @@ public final class PrometheusRegistry: MetricsFactory {
         if !name.hasSuffix(suffix) { name += suffix }
         let labels = PrometheusName.labels(dimensions)
         return families.withLock { families in
-            // One name cannot be two kinds of metric: the later one says what it is.
+            // One name cannot have two kinds of metric. The later one gets its kind as a suffix.
             if let known = families[name], known.type != type || known.series.values.contains(where: { !($0 is Series) }) { name += "_" + type }
             var family = families[name] ?? Family(type: type)
             let key = family.series[labels] == nil && family.series.count >= maxSeries ? "overflow=\"true\"" : labels
@@ -65,40 +66,40 @@ public final class PrometheusRegistry: MetricsFactory {
 
     // MARK: MetricsFactory
 
-    /// A counter, named `…_total`.
+    /// Creates a counter, named `…_total`.
     public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         series(label, suffix: "_total", type: "counter", dimensions: dimensions) { PrometheusCounter() }
     }
 
-    /// A counter of fractions, named `…_total`.
+    /// Creates a floating-point counter, named `…_total`.
     public func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
         series(label, suffix: "_total", type: "counter", dimensions: dimensions) { PrometheusFloatCounter() }
     }
 
-    /// A gauge.
+    /// Creates a gauge.
     public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
         series(label, suffix: "", type: "gauge", dimensions: dimensions) { PrometheusGauge() }
     }
 
-    /// A histogram of sizes, or a gauge if it does not aggregate.
+    /// Creates a histogram of sizes, or a gauge if `aggregate` is false.
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         guard aggregate else { return series(label, suffix: "", type: "gauge", dimensions: dimensions) { PrometheusGauge() } }
         return series(label, suffix: "", type: "histogram", dimensions: dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.sizes) }
     }
 
-    /// A histogram of durations, named `…_seconds`.
+    /// Creates a histogram of durations, named `…_seconds`.
     public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         series(label, suffix: "_seconds", type: "histogram", dimensions: dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.durations) }
     }
 
-    /// Forgets a metric.
+    /// Removes a metric.
     public func destroyCounter(_ handler: any CounterHandler) { remove(handler) }
-    /// Forgets a metric.
+    /// Removes a metric.
     public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) { remove(handler) }
-    /// Forgets a metric.
+    /// Removes a metric.
     public func destroyMeter(_ handler: any MeterHandler) { remove(handler) }
-    /// Forgets a metric.
+    /// Removes a metric.
     public func destroyRecorder(_ handler: any RecorderHandler) { remove(handler) }
-    /// Forgets a metric.
+    /// Removes a metric.
     public func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
 }

@@ -3,14 +3,13 @@
 import CoreMetrics
 import Synchronization
 
-/// One line, or one group of lines, of a metric: it knows its numbers and how to write them.
+/// A metric with one set of labels. It holds its values and renders them as one or more lines.
 protocol PrometheusSeries: AnyObject, Sendable {
-    /// Appends lines.
-    /// - Parameter labels: rendered labels without braces, perhaps empty.
+    /// Appends the lines of the series.
+    /// - Parameter labels: Rendered labels without braces; may be empty.
     func write(name: String, labels: String, to text: inout String)
 }
 
-/// A number that only grows.
 final class PrometheusCounter: PrometheusSeries, CounterHandler {
     private let value = Atomic<Int64>(0)
 
@@ -27,7 +26,6 @@ final class PrometheusCounter: PrometheusSeries, CounterHandler {
     }
 }
 
-/// A number with a fraction that only grows.
 final class PrometheusFloatCounter: PrometheusSeries, FloatingPointCounterHandler {
     private let value = AtomicDouble()
 
@@ -44,7 +42,6 @@ final class PrometheusFloatCounter: PrometheusSeries, FloatingPointCounterHandle
     }
 }
 
-/// A number that goes up and down.
 final class PrometheusGauge: PrometheusSeries, MeterHandler, RecorderHandler {
     private let value = AtomicDouble()
 
@@ -60,21 +57,22 @@ final class PrometheusGauge: PrometheusSeries, MeterHandler, RecorderHandler {
     }
 }
 
-/// Counts of values up to each of some bounds, with their sum.
+/// Counts of values up to each of several bounds, with the sum of the values.
 final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler {
-    /// 0.1 ms to 10 s, in seconds.
+    /// Bounds from 0.1 ms to 10 s, in seconds.
     static let durations: [Double] = [
         0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
     ]
-    /// 1 to 64 million, for counts and sizes.
+    /// Bounds from 1 to 64 million, for counts and sizes.
     static let sizes: [Double] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
 
     private let bounds: [Double]
-    /// As many as bounds, and one more for what is beyond the last. Not cumulated, so that a value touches one of them.
+    /// One count for each bound, and one for larger values. The counts are not cumulative, so that recording a value
+    /// changes only one of them.
     private let counts = InlineArray<24, Atomic<UInt64>> { _ in Atomic(0) }
     private let sum = AtomicDouble()
 
-    /// - Parameter bounds: ascending, at most 23.
+    /// - Parameter bounds: At most 23 bounds, ascending.
     init(bounds: [Double]) {
         self.bounds = Array(bounds.prefix(23))
     }
@@ -92,7 +90,7 @@ final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler
         record(Double(duration) / 1e9)
     }
 
-    /// The first bound that is not less than the value.
+    /// Returns the index of the first bound that is not less than the value.
     private func index(of value: Double) -> Int {
         var low = 0
         var high = bounds.count
@@ -117,7 +115,7 @@ final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler
     }
 }
 
-/// A double that threads may change at once.
+/// A `Double` that threads can change concurrently.
 final class AtomicDouble: Sendable {
     private let bits = Atomic<UInt64>(0)
 
@@ -137,7 +135,7 @@ final class AtomicDouble: Sendable {
 }
 
 extension Double {
-    /// As the text format writes numbers.
+    /// The number in the Prometheus text format.
     var prometheus: String {
         if isNaN { return "NaN" }
         if isInfinite { return self > 0 ? "+Inf" : "-Inf" }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Base64 in the alphabet that needs no escaping in URLs, without padding (RFC 4648 §5, as JWS uses it).
+/// Base64 in the URL-safe alphabet, without padding (RFC 4648 §5, as in JWS).
 public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// The text of `bytes`.
+    /// Returns the text of `bytes`.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var out: [UInt8] = []
         var bits: UInt32 = 0
@@ -21,8 +21,8 @@ public enum Base64URL {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// The bytes that `text` stands for; nil for another alphabet, padding, an impossible length, or left-over bits that are not zero, so that no
-    /// two texts stand for the same bytes.
+    /// Returns the bytes that `text` encodes. Returns nil for another alphabet, padding, an impossible length, or
+    /// non-zero left-over bits. The encoding is therefore canonical: no two texts decode to the same bytes.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         var out: [UInt8] = []
         out.reserveCapacity(text.utf8.count * 3 / 4)
@@ -37,7 +37,7 @@ public enum Base64URL {
                 out.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
             }
         }
-        // Six bits left would be a character that begins a byte and does not end it.
+        // A remainder of six bits is a character that begins a byte without completing it.
         guard count < 6, bits & (1 << UInt32(count) - 1) == 0 else { return nil }
         return out
     }

@@ -2,16 +2,17 @@
 import Crypto
 public import FoundationEssentials
 
-/// Proof that a sign-in is recent: issued by any gateway, used up once by the conversations service.
+/// A proof that a sign-in is recent. Any gateway issues it; the conversations service consumes it once.
 ///
-/// It carries its own expiry, 144 random bits, and a code that only holders of the cluster secret can make; so issuing one stores nothing and a
-/// refused request costs no write. The service that consumes it remembers ``digest`` until ``expiresAt``.
+/// A nonce carries its expiry, 144 random bits, and a code that only holders of the cluster secret can compute. Issuing
+/// one therefore stores nothing, and a refused request costs no write. The service that consumes a nonce stores
+/// ``digest`` until ``expiresAt``.
 public struct Nonce: Hashable, Sendable {
-    /// What makes and recognises nonces: derived from the cluster secret, for this purpose only.
+    /// The key that signs and verifies nonces, derived from the cluster secret for this purpose only.
     public struct Key: Sendable {
         fileprivate let key: SymmetricKey
 
-        /// - Parameter clusterSecret: what all processes of the installation share; the longer and more random, the better.
+        /// - Parameter clusterSecret: The secret that all processes of the installation share.
         public init(clusterSecret: String) {
             key = HKDF<SHA256>
                 .deriveKey(
@@ -19,21 +20,21 @@ public struct Nonce: Hashable, Sendable {
         }
     }
 
-    /// As the client sees it: 56 characters of `A–Z a–z 0–9 - _`.
+    /// The nonce as clients see it: 56 characters of `A–Z a–z 0–9 - _`.
     public let text: String
-    /// SHA-256 of its bytes.
+    /// The SHA-256 of the nonce's bytes.
     public let digest: [UInt8]
-    /// When it stops being valid; whole seconds.
+    /// The expiry, in whole seconds.
     public let expiresAt: Date
 
     private static let randomBytes = 18
     private static let codeBytes = 16
     private static let bodyBytes = 8 + randomBytes
 
-    /// Makes a fresh nonce.
+    /// Issues a new nonce.
     /// - Parameters:
-    ///   - now: the time from which it is valid.
-    ///   - lifetime: how long it is valid.
+    ///   - now: The time from which the nonce is valid.
+    ///   - lifetime: The validity period; default 600 s.
     public static func issue(with key: Key, at now: Date = Date(), lifetime: Duration = .seconds(600)) -> Nonce {
         let expiry = Int64(now.timeIntervalSince1970) + lifetime.components.seconds
         var body = withUnsafeBytes(of: expiry.bigEndian) { Array($0) }
@@ -43,7 +44,8 @@ public struct Nonce: Hashable, Sendable {
         return Nonce(bytes: bytes, text: Base64URL.encode(bytes), expiry: expiry)
     }
 
-    /// Reads a nonce; nil unless it was issued with this key and is valid at `now`. Says nothing about whether it was used already.
+    /// Returns the nonce, or nil unless it was issued with this key and is valid at `now`. Does not check whether it
+    /// was already used.
     public static func verify(_ text: String, with key: Key, at now: Date = Date()) -> Nonce? {
         guard text.utf8.count == 56, let bytes = Base64URL.decode(text), bytes.count == bodyBytes + codeBytes else { return nil }
         guard isEqual(bytes[bodyBytes...], to: code(of: bytes[..<bodyBytes], key)) else { return nil }
@@ -62,7 +64,7 @@ public struct Nonce: Hashable, Sendable {
         Array(HMAC<SHA256>.authenticationCode(for: body, using: key.key)).prefix(codeBytes).map { $0 }
     }
 
-    /// Takes the same time wherever the two differ.
+    /// Compares two codes in constant time.
     private static func isEqual(_ left: ArraySlice<UInt8>, to right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0

@@ -9,41 +9,41 @@ import Glibc
 import Musl
 #endif
 
-/// The settings that all services have.
+/// The settings that all services share.
 ///
 /// | Key | Default | Meaning |
 /// |---|---|---|
-/// | `STRATA_CLUSTER_SECRET`; `STRATA_WEBHOOKS_SECRET` in the webhooks service | required, at least 32 characters | what services prove to each other |
-/// | `STRATA_RPC_HOST`, `STRATA_RPC_PORT` | `0.0.0.0`, 7400 | where this service answers other services |
-/// | `STRATA_ADMIN_HOST`, `STRATA_ADMIN_PORT` | `0.0.0.0`, 7401 | health and metrics |
+/// | `STRATA_CLUSTER_SECRET`; in webhooks `STRATA_WEBHOOKS_SECRET` | required, 32 characters or more | service secret |
+/// | `STRATA_RPC_HOST`, `STRATA_RPC_PORT` | `0.0.0.0`, 7400 | listening address for other services |
+/// | `STRATA_ADMIN_HOST`, `STRATA_ADMIN_PORT` | `0.0.0.0`, 7401 | listening address of health and metrics |
 /// | `STRATA_LOG_LEVEL` | `info` | least severe level that is logged |
 /// | `STRATA_INSTANCE` | host name and process id | this process's name in logs and metrics |
 /// | `STRATA_EVENT_LOOP_THREADS` | number of cores | threads for network I/O |
-/// | `STRATA_SHUTDOWN_TIMEOUT` | `30s` | longest graceful shutdown |
-/// | `STRATA_RPC_TLS_CERTIFICATE`, `STRATA_RPC_TLS_KEY`, `STRATA_RPC_TLS_CA` | none | PEM files; with them services talk TLS to each other |
-/// | `STRATA_CONFIG_FILE` | none | file of `KEY=value` lines, read below the environment |
+/// | `STRATA_SHUTDOWN_TIMEOUT` | `30s` | maximum duration of a graceful shutdown |
+/// | `STRATA_RPC_TLS_CERTIFICATE`, `STRATA_RPC_TLS_KEY`, `STRATA_RPC_TLS_CA` | none | PEM files; enable TLS |
+/// | `STRATA_CONFIG_FILE` | none | file of `KEY=value` lines; the environment takes precedence |
 public struct CommonSettings: Sendable {
-    /// The secret that callers of this service prove to hold.
+    /// The secret that callers of this service must prove to hold.
     public let serviceSecret: Secret<String>
-    /// Where this service answers other services.
+    /// The host on which this service listens for other services.
     public let rpcHost: String
-    /// Where this service answers other services; 0 is any free port.
+    /// The port on which this service listens for other services. 0: any free port.
     public let rpcPort: Int
-    /// Where health and metrics are answered.
+    /// The host on which health and metrics are served.
     public let adminHost: String
-    /// Where health and metrics are answered; 0 is any free port.
+    /// The port on which health and metrics are served. 0: any free port.
     public let adminPort: Int
-    /// Least severe level that is logged.
+    /// The least severe level that is logged.
     public let logLevel: Logger.Level
     /// This process's name in logs and metrics.
     public let instance: String
-    /// Threads for network I/O.
+    /// The number of threads for network I/O.
     public let eventLoopThreads: Int
-    /// Longest graceful shutdown; then everything is cancelled.
+    /// The maximum duration of a graceful shutdown. Afterwards everything is cancelled.
     public let shutdownTimeout: Duration
 
-    /// Reads them.
-    /// - Parameter secretKey: the key of ``serviceSecret``.
+    /// Reads the settings.
+    /// - Parameter secretKey: The key of ``serviceSecret``.
     /// - Throws: ``SettingsError``.
     public init(_ settings: Settings, secretKey: String = "STRATA_CLUSTER_SECRET") throws {
         serviceSecret = try settings.secret(secretKey, minimumLength: 32)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value that must not be shown: wherever it is printed, logged, dumped or interpolated it reads `<redacted>`.
+/// A value that must not be shown. It reads `<redacted>` wherever it is printed, logged, dumped or interpolated.
 public struct Secret<Value: Sendable>: Sendable {
-    /// The value itself. Take it out where it is used, and nowhere else.
+    /// The value itself. Read it only where it is used.
     public let value: Value
 
-    /// Hides a value.
+    /// Wraps a value.
     public init(_ value: Value) {
         self.value = value
     }

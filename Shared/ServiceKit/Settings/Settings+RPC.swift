@@ -6,15 +6,16 @@ import NetKit
 public import RPC
 
 extension Settings {
-    /// How this service listens for other services; see ``CommonSettings`` for the keys.
+    /// Returns the configuration of this service's RPC server. ``CommonSettings`` lists the keys of its address and
+    /// secret.
     ///
     /// | Key | Default |
     /// |---|---|
     /// | `STRATA_RPC_MAX_CALLS` | 4096 |
-    /// | `STRATA_RPC_MAX_BYTES`, of requests being worked on and long answers on their way | 268435456 |
-    /// | `STRATA_RPC_CONNECTIONS`, at once; fewer where the limit of open files is low | 4096 |
+    /// | `STRATA_RPC_MAX_BYTES`: bytes of requests in progress and of long answers in transit | 268435456 |
+    /// | `STRATA_RPC_CONNECTIONS`: concurrent connections; lower if the limit of open files is low | 4096 |
     /// | `STRATA_RPC_DRAIN_TIMEOUT` | `20s` |
-    /// - Parameter name: this service's name, which clients may insist on.
+    /// - Parameter name: This service's name. Clients can insist on it.
     public func rpcServer(name: String, _ common: CommonSettings) throws -> RPCServerConfiguration {
         var configuration = RPCServerConfiguration(host: common.rpcHost, port: common.rpcPort, clusterSecret: common.serviceSecret.value)
         configuration.service = name
@@ -28,22 +29,25 @@ extension Settings {
         let keyPath = try string("STRATA_RPC_TLS_KEY", expected: "the path of the PEM file of the certificate's key")
         let key = try pem(for: "STRATA_RPC_TLS_KEY") { try NIOSSLPrivateKey(file: keyPath, format: .pem) }
         var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
-        // Both ends are ours.
+        // Both ends are Strata services, so TLS 1.3 is always available.
         tls.minimumTLSVersion = .tlsv13
         configuration.tls = tls
         return configuration
     }
 
-    /// How this service reaches another one.
+    /// Returns the configuration of a client of another service.
     ///
-    /// `STRATA_RPC_QUEUE_BYTES`, by default 33554432: requests that may wait for the socket of one instance. `STRATA_RPC_ANSWER_BYTES`, by default
-    /// 268435456: what may have come of long answers that are not whole yet.
+    /// | Key | Default |
+    /// |---|---|
+    /// | `STRATA_RPC_QUEUE_BYTES`: bytes of requests queued for the socket of one instance | 33554432 |
+    /// | `STRATA_RPC_ANSWER_BYTES`: bytes of incomplete long answers | 268435456 |
     ///
-    /// With `STRATA_RPC_TLS_CA` set it insists on TLS and on a certificate which that authority has signed for the name in the target.
+    /// With `STRATA_RPC_TLS_CA` the client requires TLS and a certificate that this authority has signed for the name
+    /// in the target.
     /// - Parameters:
-    ///   - key: the setting that says where the other service is, see ``rpcTarget(_:default:)``.
-    ///   - name: the other service's name, for metrics; no other service will do.
-    ///   - secret: the secret of the other service; nil: the one that this service has, too.
+    ///   - key: The setting with the address of the other service; see ``rpcTarget(_:default:)``.
+    ///   - name: The other service's name, for metrics. The client rejects servers with another name.
+    ///   - secret: The secret of the other service. nil: the secret of this service.
     public func rpcClient(
         _ key: String, name: String, common: CommonSettings, secret: Secret<String>? = nil
     ) throws -> RPCClientConfiguration {

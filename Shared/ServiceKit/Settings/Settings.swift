@@ -7,12 +7,14 @@ public import RPC
 import Synchronization
 import SystemPackage
 
-/// Typed reading of what the operator has set: environment variables, and below them the file that `STRATA_CONFIG_FILE` names.
+/// A typed reader of the operator's settings: environment variables, and below them the file named by
+/// `STRATA_CONFIG_FILE`.
 ///
-/// Read everything once, at the start, into structs of your own. Whatever is missing or cannot be used throws a ``SettingsError``, which ends
-/// the process before it serves a client: a wrong setting must not wait for the night to be noticed. An empty value counts as not given.
+/// Read everything once, at the start, into structs of your own. A missing or unusable value throws a
+/// ``SettingsError``, which ends the process before it serves a client. A wrong setting is thereby noticed at once. An
+/// empty value counts as not given.
 ///
-/// Instead of every `KEY`, `KEY_FILE` may be given: the path of a file that holds the value, as Docker and Kubernetes hand out secrets.
+/// `KEY_FILE` can replace any `KEY`: it is the path of a file with the value, as Docker and Kubernetes provide secrets.
 public struct Settings: Sendable {
     private final class Usage: Sendable {
         let read = Mutex<Set<String>>([])
@@ -22,7 +24,7 @@ public struct Settings: Sendable {
     private let environment: [String: String]
     private let usage = Usage()
 
-    /// Settings from these variables alone.
+    /// Creates settings from these variables alone.
     public init(environment: [String: String]) {
         self.environment = environment
         self.sources = [EnvironmentVariablesProvider(environmentVariables: environment, secretsSpecifier: .all)]
@@ -33,8 +35,9 @@ public struct Settings: Sendable {
         self.sources = [EnvironmentVariablesProvider(environmentVariables: environment, secretsSpecifier: .all), file]
     }
 
-    /// The process's environment, and the file named in it by `STRATA_CONFIG_FILE`, if any: lines of `KEY=value`. The environment wins.
-    /// - Throws: ``SettingsError`` if the file cannot be read.
+    /// Loads the process's environment and the file of `KEY=value` lines named by `STRATA_CONFIG_FILE`, if any. The
+    /// environment takes precedence.
+    /// - Throws: ``SettingsError`` if the file is unreadable.
     public static func load(environment: [String: String] = ProcessInfo.processInfo.environment) async throws -> Settings {
         let settings = Settings(environment: environment)
         guard let path = try settings.optionalString("STRATA_CONFIG_FILE") else { return settings }
@@ -46,8 +49,8 @@ public struct Settings: Sendable {
         }
     }
 
-    /// The value as it was given, or that of the file that `KEY_FILE` names without the newline at its end, or nil.
-    /// - Throws: ``SettingsError`` if there is such a file to be read and it cannot be.
+    /// Returns the given value, or the content of the file named by `KEY_FILE` without its final newline, or nil.
+    /// - Throws: ``SettingsError`` if the file is unreadable.
     public func optionalString(_ key: String) throws -> String? {
         let (value, path) = (given(key), given(key + "_FILE"))
         guard value == nil, let path else { return value }
@@ -66,22 +69,22 @@ public struct Settings: Sendable {
         return nil
     }
 
-    /// A text.
+    /// Reads a text.
     /// - Parameters:
-    ///   - fallback: taken if nothing is given; without it the setting is required.
-    ///   - expected: said in the error if it is missing.
+    ///   - fallback: The default. nil: the setting is required.
+    ///   - expected: The description of the expected value in the error.
     public func string(_ key: String, default fallback: String? = nil, expected: String = "a text") throws -> String {
         try read(key, default: fallback, expected: expected) { $0 }
     }
 
-    /// An integer within a range.
+    /// Reads an integer within a range.
     public func int(_ key: String, default fallback: Int? = nil, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
         let bounds =
             range.upperBound == .max ? "an integer of at least \(range.lowerBound)" : "an integer from \(range.lowerBound) to \(range.upperBound)"
         return try read(key, default: fallback, expected: bounds) { Int($0).flatMap { range.contains($0) ? $0 : nil } }
     }
 
-    /// `true`, `false`, `yes`, `no`, `on`, `off`, `1` or `0`, in either case.
+    /// Reads a Boolean: `true`, `false`, `yes`, `no`, `on`, `off`, `1` or `0`, in either case.
     public func bool(_ key: String, default fallback: Bool? = nil) throws -> Bool {
         try read(key, default: fallback, expected: "true or false") {
             switch $0.lowercased() {
@@ -92,7 +95,7 @@ public struct Settings: Sendable {
         }
     }
 
-    /// A number with its unit: `250us`, `500ms`, `10s`, `2m`, `1h`, `30d`.
+    /// Reads a whole number with its unit: `250us`, `500ms`, `10s`, `2m`, `1h`, `30d`.
     public func duration(
         _ key: String, default fallback: Duration? = nil, in range: ClosedRange<Duration> = .zero ... .seconds(10 * 365 * 86_400)
     ) throws -> Duration {
@@ -100,14 +103,14 @@ public struct Settings: Sendable {
         return try read(key, default: fallback, expected: expected) { Duration(setting: $0).flatMap { range.contains($0) ? $0 : nil } }
     }
 
-    /// A text that is never shown.
-    /// - Parameter minimumLength: in characters.
+    /// Reads a text that is never shown.
+    /// - Parameter minimumLength: The minimum length in characters.
     public func secret(_ key: String, default fallback: String? = nil, minimumLength: Int = 1) throws -> Secret<String> {
         let expected = minimumLength > 1 ? "a secret of at least \(minimumLength) characters" : "a secret"
         return Secret(try read(key, default: fallback, expected: expected) { $0.count >= minimumLength ? $0 : nil })
     }
 
-    /// URLs with scheme and host, separated by commas.
+    /// Reads URLs with scheme and host, separated by commas.
     public func urls(_ key: String, default fallback: [URL]? = nil) throws -> [URL] {
         try read(key, default: fallback, expected: "URLs with scheme and host, separated by commas") { text in
             let urls = list(text)
@@ -120,18 +123,19 @@ public struct Settings: Sendable {
         }
     }
 
-    /// Texts separated by commas; empty ones are left out.
+    /// Reads texts separated by commas. Empty texts are removed.
     public func strings(_ key: String, default fallback: [String]? = nil) throws -> [String] {
         try read(key, default: fallback, expected: "texts separated by commas") { list($0) }
     }
 
-    /// `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
+    /// Reads a log level: `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
     public func logLevel(_ key: String, default fallback: Logger.Level? = nil) throws -> Logger.Level {
         let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
         return try read(key, default: fallback, expected: "one of \(levels)") { Logger.Level(rawValue: $0.lowercased()) }
     }
 
-    /// Where another service is: `name:port` for all addresses of one name, or several `host:port` separated by commas.
+    /// Reads the address of another service: `name:port` for all addresses of one name, or several `host:port`
+    /// separated by commas.
     public func rpcTarget(_ key: String, default fallback: RPCClientConfiguration.Target? = nil) throws -> RPCClientConfiguration.Target {
         try read(key, default: fallback, expected: "host:port, or several separated by commas") { text in
             let endpoints = list(text).map { RPCEndpoint($0) }
@@ -141,7 +145,8 @@ public struct Settings: Sendable {
         }
     }
 
-    /// Keys beginning with `STRATA_` that were given in the environment and not read: most likely mistyped.
+    /// The keys beginning with `STRATA_` that were given in the environment and not read. They are most likely
+    /// mistyped.
     public var unusedKeys: [String] {
         let read = usage.read.withLock { $0 }
         return environment.keys.filter { $0.hasPrefix("STRATA_") && !read.contains($0) }.sorted()
@@ -162,7 +167,7 @@ public struct Settings: Sendable {
 }
 
 extension Duration {
-    /// Reads a whole number and its unit; nil if it is anything else.
+    /// Parses a whole number with its unit. nil for any other text.
     init?(setting text: String) {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard let number = Int64(digits) else { return nil }

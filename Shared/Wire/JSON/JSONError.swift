@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// Why bytes are not acceptable JSON, and where. Never holds any of the content.
+/// A syntax error in JSON text, with its position. It never contains the text itself.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The kinds of errors.
     public enum Reason: String, Sendable {
         case unexpectedEnd = "it ends too early"
         case unexpectedCharacter = "a character that cannot stand here"
@@ -18,9 +18,9 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case invalidUTF8 = "text that is not UTF-8"
         case tooDeep = "too many levels of nesting"
     }
-    /// Bytes before the place at fault.
+    /// The number of bytes before the error.
     public let offset: Int
-    /// What is wrong there.
+    /// The kind of the error.
     public let reason: Reason
 
     init(_ reason: Reason, at offset: Int) {
@@ -28,8 +28,8 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// Reason and place.
+    /// The reason and the offset.
     public var description: String { "\(reason.rawValue) at byte \(offset)" }
-    /// What a client is told.
+    /// The failure that is sent to a client.
     public var failure: Failure { Failure(.invalidRequest, "The body is not valid JSON: \(description).") }
 }

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 public import NIOCore
 
-/// The names of members that ``JSONReader/outline(_:keeping:maximumDepth:)`` builds, with those of the objects below them.
+/// The names of the members that ``JSONReader/outline(_:keeping:maximumDepth:)`` builds, nested as in the objects.
 public struct JSONOutline: Sendable {
     let members: [(name: String, content: JSONOutline?)]
 
-    /// An outline of an object.
-    /// - Parameter members: names, with nil for a scalar.
+    /// Creates an outline of an object.
+    /// - Parameter members: the names. The outline is nil for a scalar.
     public init(_ members: [(String, JSONOutline?)]) { self.members = members.map { (name: $0.0, content: $0.1) } }
 }
 
-/// Checking a text without building its values. A value of a few bytes can take thirty times as many in memory.
+/// Validation of text without building its values. A value of a few bytes can occupy thirty times as many in memory.
 extension JSONReader {
-    /// Checks exactly one value as ``parse(_:maximumDepth:)`` does, and returns the bytes that parsing it would allocate, estimated from above.
+    /// Validates exactly one value like ``parse(_:maximumDepth:)``. Returns an upper estimate of the bytes that parsing
+    /// it would allocate.
     public static func parsedBytes(of buffer: ByteBuffer, maximumDepth: Int = 64) throws(JSONError) -> Int {
         try outline(buffer, keeping: nil, maximumDepth: maximumDepth).parsedBytes
     }
 
-    /// Checks exactly one value as ``parse(_:maximumDepth:)`` does, and builds only the members that `outline` names. Arrays, and objects that it does not name,
-    /// are built empty. Of members with the same name only the last one is built.
-    /// - Returns: the value, and the bytes that parsing all of the text would allocate, estimated from above.
+    /// Validates exactly one value like ``parse(_:maximumDepth:)``, and builds only the members named by `outline`.
+    /// Arrays, and objects not in the outline, are built empty. Of members with the same name, the last one is kept.
+    /// - Returns: the value, and an upper estimate of the bytes that parsing the whole text would allocate.
     public static func outline(
         _ buffer: ByteBuffer, keeping outline: JSONOutline?, maximumDepth: Int = 64
     ) throws(JSONError) -> (value: JSONValue, parsedBytes: Int) {
@@ -102,7 +103,7 @@ extension JSONReader {
             if byte < 0x20 || byte >= 0x80 || byte == UInt8(ascii: "\\") { break }
             index += 1
         }
-        // Control characters, escapes and UTF-8 are checked where strings are built.
+        // Strings with control characters, escapes or non-ASCII bytes are validated by building them.
         index = start
         size.addString(try string().utf8.count)
     }
@@ -141,7 +142,7 @@ extension JSONReader {
         index += 1
     }
 
-    /// Reads an object, with `body` called at the opening quote of each name.
+    /// Reads an object and calls `body` at the opening quote of each name.
     @inline(__always)
     private mutating func eachMember(
         depth: Int, size: inout ParsedSize, _ body: (inout JSONReader, inout ParsedSize) throws(JSONError) -> Void
@@ -168,20 +169,20 @@ extension JSONReader {
     }
 }
 
-/// The bytes that values of a text would allocate.
+/// An estimate of the bytes that the values of a text would allocate.
 private struct ParsedSize {
-    /// The header of an array or string, and what the allocator adds.
+    /// The header of an array or string, and the allocator's overhead.
     private static let header = 48
-    /// The longest string that lies in its value.
+    /// The maximum length of a string that is stored inline in its value.
     private static let inlineText = 15
-    /// Room for members that ``JSONReader`` reserves.
+    /// The number of members for which ``JSONReader`` reserves space.
     private static let reservedMembers = 4
 
     private(set) var bytes = 0
 
     mutating func addString(_ count: Int) { if count > Self.inlineText { bytes += Self.header + count } }
 
-    /// Growing arrays have room for twice their elements.
+    /// Adds an array. A growing array can have space for twice its elements.
     mutating func addArray(_ count: Int) { bytes += Self.header + 2 * count * MemoryLayout<JSONValue>.stride }
 
     mutating func addObject(_ count: Int) { bytes += Self.header + max(2 * count, Self.reservedMembers) * MemoryLayout<JSONValue.Member>.stride }

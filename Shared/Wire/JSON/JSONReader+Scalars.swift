@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSONReader {
-    /// Reads a string; `index` is at its opening quote.
+    /// Reads a string. `index` is at its opening quote.
     mutating func string() throws(JSONError) -> String {
         index += 1
         let start = index
@@ -20,7 +20,7 @@ extension JSONReader {
         throw JSONError(.unexpectedEnd, at: count)
     }
 
-    /// The rest of a string in which an escape begins at `index`.
+    /// Reads the rest of a string whose first escape begins at `index`.
     private mutating func escapedString(from start: Int) throws(JSONError) -> String {
         var out = [UInt8](UnsafeBufferPointer(start: base + start, count: index - start))
         while index < count {
@@ -94,13 +94,13 @@ extension JSONReader {
         return code
     }
 
-    /// Reads a number; `index` is at its minus sign or first digit.
+    /// Reads a number. `index` is at its minus sign or first digit.
     mutating func number() throws(JSONError) -> JSONValue {
         let start = index
         let isNegative = base[index] == UInt8(ascii: "-")
         if isNegative { index += 1 }
         let integerStart = index
-        // Negative while reading, as the least Int64 has no positive twin.
+        // Accumulate negatively, because the magnitude of `Int64.min` exceeds `Int64.max`.
         var (value, overflow): (Int64, Bool) = (0, false)
         while index < count, let digit = digit(at: index) {
             let (product, first) = value.multipliedReportingOverflow(by: 10)
@@ -148,7 +148,7 @@ extension JSONReader {
     }
 
     private func double(from start: Int) throws(JSONError) -> Double {
-        // No double needs more digits; converting a megabyte of them would only cost time.
+        // No double needs more digits. Converting a megabyte of digits would only waste time.
         guard index - start <= 1024 else { throw JSONError(.numberOutOfRange, at: start) }
         let text = String(decoding: UnsafeBufferPointer(start: base + start, count: index - start), as: UTF8.self)
         guard let value = Double(text), value.isFinite else { throw JSONError(.numberOutOfRange, at: start) }

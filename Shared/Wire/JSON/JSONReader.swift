@@ -2,17 +2,18 @@
 public import NIOCore
 public import StrataModel
 
-/// A strict JSON parser (RFC 8259) in one pass over the bytes.
+/// A strict JSON parser (RFC 8259) that reads the bytes in one pass.
 ///
-/// Beyond the grammar it refuses what no part of the system could store: a NUL in a string, and half a surrogate pair.
+/// Beyond the grammar, it rejects text that cannot be stored: NUL in strings, and lone surrogates.
 public struct JSONReader {
     let base: UnsafePointer<UInt8>
     let count: Int
     let maximumDepth: Int
     var index = 0
 
-    /// Reads exactly one value, surrounded by nothing but white space.
-    /// - Parameter maximumDepth: how many arrays and objects may lie in each other; at most 512, as each costs some stack.
+    /// Parses exactly one value, which only white space may surround.
+    /// - Parameter maximumDepth: the maximum nesting of arrays and objects, at most 512, because each level needs stack
+    ///   space.
     public static func parse(_ bytes: UnsafeRawBufferPointer, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
         guard bytes.count > 0, let start = bytes.baseAddress else { throw JSONError(.unexpectedEnd, at: 0) }
         let base = start.assumingMemoryBound(to: UInt8.self)
@@ -23,7 +24,7 @@ public struct JSONReader {
         return value
     }
 
-    /// Reads the readable bytes of `buffer`.
+    /// Parses the readable bytes of `buffer`.
     public static func parse(_ buffer: ByteBuffer, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
         try buffer.withUnsafeReadableBytes { bytes in
             Result { () throws(JSONError) in try parse(bytes, maximumDepth: maximumDepth) }
@@ -31,7 +32,7 @@ public struct JSONReader {
         .get()
     }
 
-    /// Reads a view of a buffer.
+    /// Parses a view of a buffer.
     public static func parse(_ view: ByteBufferView, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
         try view.withUnsafeBytes { bytes in
             Result { () throws(JSONError) in try parse(bytes, maximumDepth: maximumDepth) }
@@ -39,13 +40,13 @@ public struct JSONReader {
         .get()
     }
 
-    /// Reads the UTF-8 of `text`.
+    /// Parses the UTF-8 of `text`.
     public static func parse(_ text: String, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
         try parse(ByteBuffer(string: text), maximumDepth: maximumDepth)
     }
 
-    /// Reads the body of a request.
-    /// - Throws: ``Failure`` `invalid_request`, which says where the text stops being JSON.
+    /// Parses the body of a request.
+    /// - Throws: ``Failure`` `invalid_request` with the offset of the syntax error.
     public static func body(_ buffer: ByteBuffer) throws(Failure) -> JSONValue {
         do throws(JSONError) {
             return try parse(buffer)
@@ -64,7 +65,7 @@ public struct JSONReader {
         }
     }
 
-    /// The next byte that is no white space, which is not consumed.
+    /// Returns the next byte after white space, without consuming it.
     @inline(__always)
     mutating func peek() throws(JSONError) -> UInt8 {
         skipWhitespace()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Any JSON value. The order of members is kept; of members with the same name the last one counts.
+/// A JSON value. The order of members is preserved. Of members with the same name, the last one applies.
 public enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
-    /// A number without fraction and exponent that fits.
+    /// A number without fraction and exponent that fits into `Int64`.
     case integer(Int64)
     /// Any other number.
     case number(Double)
@@ -12,40 +12,41 @@ public enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object([Member])
 
-    /// One name of an object with its value.
+    /// A member of an object.
     public struct Member: Sendable, Hashable {
-        /// Without its quotes and escapes.
+        /// The name, unescaped and without quotes.
         public var name: String
-        /// What the name stands for.
+        /// The value of the member.
         public var value: JSONValue
-        /// A member.
+        /// Creates a member.
         public init(_ name: String, value: JSONValue) {
             self.name = name
             self.value = value
         }
     }
 
-    /// The member called `name`; nil if there is none or this is no object.
+    /// The member with this name, or nil if it does not exist or the value is not an object.
     public subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.name == name }?.value
     }
-    /// The element at `index`; nil if there is none or this is no array.
+    /// The element at `index`, or nil if it does not exist or the value is not an array.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
-    /// The text of a string; nil for anything else.
+    /// The text of a string; nil for other values.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-    /// The value of true or false; nil for anything else.
+    /// The value of true or false; nil for other values.
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
-    /// The elements of an array; nil for anything else.
+    /// The elements of an array; nil for other values.
     public var arrayValue: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-    /// The members of an object as they were written; nil for anything else.
+    /// The members of an object in their original order; nil for other values.
     public var objectValue: [Member]? { if case .object(let value) = self { value } else { nil } }
-    /// Whether this is null.
+    /// True if the value is null.
     public var isNull: Bool { self == .null }
-    /// The value as an integer, also if it was written with a fraction of zero or an exponent; nil if it is none or does not fit.
+    /// The value as an integer, even if written with a zero fraction or an exponent; nil if it is not an integer or
+    /// does not fit.
     public var integerValue: Int64? {
         switch self {
         case .integer(let value): value
@@ -56,7 +57,7 @@ public enum JSONValue: Sendable, Hashable {
 }
 
 extension [JSONValue.Member] {
-    /// The members without those that a later one of the same name replaces.
+    /// The members without duplicates. A later member of the same name replaces an earlier one.
     var unique: [JSONValue.Member] {
         var places: [String: Int] = [:]
         var out: [JSONValue.Member] = []

@@ -2,7 +2,7 @@
 import FoundationEssentials
 
 extension JSONWriter {
-    /// `value` in quotes, escaped where JSON asks for it.
+    /// Writes `value` in quotes and escapes it as JSON requires.
     mutating func writeQuoted(_ value: String) {
         var value = value
         value.withUTF8 { writeQuoted($0) }
@@ -46,7 +46,6 @@ extension JSONWriter {
     @inline(__always)
     private static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &- 10 &+ value }
 
-    /// The decimal digits of `value`.
     mutating func digits(_ value: Int64) {
         if value < 0 { byte(UInt8(ascii: "-")) }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { target in
@@ -61,7 +60,7 @@ extension JSONWriter {
         }
     }
 
-    /// A UUID in lower case, without quotes.
+    /// Writes a UUID in lower case, without quotes.
     mutating func uuid(_ uuid: UUID) {
         appendBytes(count: 36) { target in
             withUnsafeBytes(of: uuid.uuid) { bytes in
@@ -83,8 +82,8 @@ extension JSONWriter {
         }
     }
 
-    /// The eight digits of four bytes in memory order, as they lie in memory: the nibbles are spread over a word, and all turned into characters at
-    /// once.
+    /// Returns the eight hexadecimal digits of four bytes, both in memory order. It spreads the nibbles over a word and
+    /// converts all of them at once.
     @inline(__always)
     private static func hexDigits(_ word: UInt32) -> UInt64 {
         var nibbles = UInt64(UInt32(bigEndian: word))
@@ -96,27 +95,29 @@ extension JSONWriter {
         return text.bigEndian
     }
 
-    /// A string made of `prefix`, which holds the opening quote and is escaped already, and a UUID.
+    /// Writes a string that consists of `prefix` and a UUID. `prefix` contains the opening quote and is already
+    /// escaped.
     mutating func string(prefix: [UInt8], uuid value: UUID) {
         openString(prefix)
         uuid(value)
         closeString()
     }
-    /// A string made of `prefix`, which holds the opening quote, and a UUID.
+    /// Writes a string that consists of `prefix` and a UUID. `prefix` contains the opening quote.
     mutating func string(prefix: StaticString, uuid value: UUID) {
         separate()
         literal(prefix)
         uuid(value)
         closeString()
     }
-    /// A string made of `prefix`, which holds the opening quote and is escaped already, and text that needs no escaping.
+    /// Writes a string that consists of `prefix` and text that needs no escaping. `prefix` contains the opening quote
+    /// and is already escaped.
     mutating func string(prefix: [UInt8], plain: String) {
         openString(prefix)
         self.plain(plain)
         closeString()
     }
 
-    /// Begins a string that is written piece by piece; `start` holds the opening quote.
+    /// Begins a string that is written in pieces. `start` contains the opening quote.
     mutating func openString(_ start: [UInt8]) {
         separate()
         append(start)

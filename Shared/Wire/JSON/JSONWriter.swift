@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 public import NIOCore
 
-/// Writes JSON into memory of its own, forwards only. It sets the commas; that keys and values alternate and brackets match is up to the caller.
+/// A forward-only JSON writer with its own memory. It inserts commas. The caller must alternate keys and values, and
+/// balance brackets.
 ///
-/// `ServiceKit` has a small writer of its own for log lines: services without clients do not link this module.
+/// `ServiceKit` has its own small writer for log lines, because services without clients do not link this module.
 ///
-/// It cannot be copied, so that its memory has one owner and an append is a comparison and a store: writing a message through the appends of a
-/// `ByteBuffer` from another module took five times as long.
+/// The writer cannot be copied. Its memory therefore has one owner, and an append is a comparison and a store.
+/// Appending a message to a `ByteBuffer` of another module took five times as long.
 public struct JSONWriter: ~Copyable {
     private var start: UnsafeMutablePointer<UInt8>
     private var capacity: Int
-    /// Bytes written so far.
+    /// The number of bytes written.
     public private(set) var count = 0
-    /// Whether something stands before the next element of the innermost array or object.
+    /// True if an element precedes the next one in the innermost array or object.
     private var needsComma = false
 
-    /// Starts with room for `capacity` bytes.
+    /// Creates a writer with space for `capacity` bytes.
     public init(capacity: Int = 512) {
         self.capacity = max(64, capacity)
         start = .allocate(capacity: self.capacity)
@@ -23,9 +24,9 @@ public struct JSONWriter: ~Copyable {
 
     deinit { start.deallocate() }
 
-    /// What was written so far, copied.
+    /// A copy of the written bytes.
     public var buffer: ByteBuffer { ByteBuffer(bytes: UnsafeBufferPointer(start: start, count: count)) }
-    /// What was written so far, copied.
+    /// A copy of the written bytes.
     var bytes: [UInt8] { Array(UnsafeBufferPointer(start: start, count: count)) }
 
     /// Begins an object.
@@ -51,7 +52,7 @@ public struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    /// The name of the member whose value comes next; it must not need escaping.
+    /// Writes the name of the member whose value is written next. It must not need escaping.
     public mutating func key(_ name: StaticString) {
         let length = name.utf8CodeUnitCount
         let target = reserve(length + 4)
@@ -68,24 +69,24 @@ public struct JSONWriter: ~Copyable {
         count += place + 2
         needsComma = false
     }
-    /// The name of the member whose value comes next, escaped where needed.
+    /// Writes the name of the member whose value is written next, and escapes it.
     public mutating func key(escaping name: String) {
         string(name)
         byte(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    /// A string, escaped where needed.
+    /// Writes a string and escapes it.
     public mutating func string(_ value: String) {
         separate()
         needsComma = true
         writeQuoted(value)
     }
-    /// A string, or null.
+    /// Writes a string, or null.
     public mutating func string(_ value: String?) {
         if let value { string(value) } else { null() }
     }
-    /// A constant that needs no escaping.
+    /// Writes a constant string that needs no escaping.
     public mutating func string(constant value: StaticString) {
         separate()
         needsComma = true
@@ -93,52 +94,52 @@ public struct JSONWriter: ~Copyable {
         literal(value)
         byte(UInt8(ascii: "\""))
     }
-    /// An integer.
+    /// Writes an integer.
     public mutating func int(_ value: Int64) {
         separate()
         needsComma = true
         digits(value)
     }
-    /// An integer.
+    /// Writes an integer.
     public mutating func int(_ value: Int) { int(Int64(value)) }
-    /// JSON has no infinities; what is not finite becomes null.
+    /// Writes a number. Infinities and NaN, which JSON does not support, become null.
     public mutating func double(_ value: Double) {
         guard value.isFinite else { return null() }
         separate()
         needsComma = true
         plain(value.description)
     }
-    /// True or false.
+    /// Writes true or false.
     public mutating func bool(_ value: Bool) {
         separate()
         needsComma = true
         literal(value ? "true" : "false")
     }
-    /// Null.
+    /// Writes null.
     public mutating func null() {
         separate()
         needsComma = true
         literal("null")
     }
-    /// A value that is JSON already.
+    /// Writes JSON text unchanged.
     public mutating func raw(_ json: String) {
         separate()
         needsComma = true
         plain(json)
     }
-    /// A value that is JSON already.
+    /// Writes JSON text unchanged.
     public mutating func raw(_ json: ByteBuffer) {
         separate()
         needsComma = true
         json.withUnsafeReadableBytes { append($0.assumingMemoryBound(to: UInt8.self)) }
     }
-    /// A value that is JSON already.
+    /// Writes JSON text unchanged.
     public mutating func raw(constant json: StaticString) {
         separate()
         needsComma = true
         literal(json)
     }
-    /// Any value; members with the same name are written as they are.
+    /// Writes any value. Members with the same name are all written.
     public mutating func value(_ value: JSONValue) {
         switch value {
         case .null: null()
@@ -160,10 +161,10 @@ public struct JSONWriter: ~Copyable {
         }
     }
 
-    /// Ends an element that was written piece by piece.
+    /// Ends an element that was written in pieces.
     mutating func elementWritten() { needsComma = true }
 
-    /// A comma if one is due.
+    /// Writes a comma if the next element needs one.
     @inline(__always)
     mutating func separate() { if needsComma { byte(UInt8(ascii: ",")) } }
     @inline(__always)
@@ -171,10 +172,10 @@ public struct JSONWriter: ~Copyable {
         reserve(1).pointee = byte
         count &+= 1
     }
-    /// Text as it is, outside of all rules.
+    /// Writes text unchanged, without a comma.
     @inline(__always)
     mutating func literal(_ text: StaticString) { append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
-    /// The same for text that is no constant.
+    /// Writes text unchanged, without a comma.
     @inline(__always)
     mutating func plain(_ text: String) {
         var text = text
@@ -187,9 +188,8 @@ public struct JSONWriter: ~Copyable {
         count &+= text.count
     }
     mutating func append(_ text: [UInt8]) { text.withUnsafeBufferPointer { append($0) } }
-    /// Takes back the last byte.
     mutating func dropLast() { count = max(0, count - 1) }
-    /// Takes back all that was written after `end`, which must be the end of an element.
+    /// Removes and returns the bytes after `end`, which must be the end of an element.
     mutating func cut(after end: Int) -> [UInt8] {
         let rest = Array(UnsafeBufferPointer(start: start + end, count: max(0, count - end)))
         count = min(count, end)
@@ -197,14 +197,15 @@ public struct JSONWriter: ~Copyable {
         return rest
     }
 
-    /// The place of the next byte, with room for `room` of them. The caller that writes there advances the count by what it wrote.
+    /// Returns a pointer to the next byte, with space for `room` bytes. The caller must increase `count` by the number
+    /// of bytes it writes.
     @inline(__always)
     private mutating func reserve(_ room: Int) -> UnsafeMutablePointer<UInt8> {
         if capacity &- count < room { grow(room) }
         return start + count
     }
 
-    /// The same, for a number of bytes known beforehand.
+    /// Appends exactly `length` bytes, which `body` writes.
     @inline(__always)
     mutating func appendBytes(count length: Int, _ body: (UnsafeMutableRawPointer) -> Void) {
         body(UnsafeMutableRawPointer(reserve(length)))

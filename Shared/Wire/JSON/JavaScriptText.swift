@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// JSON as JavaScript's `JSON.stringify` writes it. Some receivers of webhooks check the signature over `JSON.stringify(JSON.parse(body))`, so every body must equal that
-// text. Strings need no code here: `JSONWriter` escapes the same characters in the same way.
+// JSON in the format of JavaScript's `JSON.stringify`. Some webhook receivers verify the signature over
+// `JSON.stringify(JSON.parse(body))`, so that every body must equal that text. Strings need no code here, because
+// `JSONWriter` escapes the same characters in the same way.
 
 extension String {
-    /// The number of a text that JavaScript takes for an array index: "0" to "4294967294" without leading zeros; nil for any other text.
+    /// The number of a text that JavaScript considers an array index: "0" to "4294967294" without leading zeros; nil
+    /// for other texts.
     var arrayIndex: UInt32? {
         guard let first = utf8.first, utf8.count <= 10, utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }),
             first != UInt8(ascii: "0") || utf8.count == 1, let number = UInt32(self), number < .max
@@ -14,8 +16,9 @@ extension String {
 }
 
 extension Sequence {
-    /// Returns the elements in the order in which JavaScript enumerates members: first the array indexes, by number, then all others in the order of the sequence.
-    /// - Parameter name: the name of an element; no two are equal.
+    /// Returns the elements in the order in which JavaScript enumerates members: array indexes by number, then all
+    /// others in the order of the sequence.
+    /// - Parameter name: returns the name of an element. All names differ.
     func inJavaScriptOrder(by name: (Element) -> String) -> [Element] {
         var indexes: [(index: UInt32, element: Element)] = []
         var others: [Element] = []
@@ -27,14 +30,13 @@ extension Sequence {
     }
 }
 
-/// The order of the keys of an object whose keys users or apps choose.
+/// The key order of an object whose keys are chosen by users or apps.
 public enum KeyOrder: Sendable {
-    /// The order of the bytes of their UTF-8.
+    /// The byte order of the keys' UTF-8.
     case bytes
-    /// The order in which JavaScript enumerates members: array indexes by number, then all others by their bytes.
+    /// The order in which JavaScript enumerates members: array indexes by number, then all others in byte order.
     case javaScript
 
-    /// Returns the entries of a dictionary in this order.
     func sorted<Value>(_ entries: [String: Value]) -> [(key: String, value: Value)] {
         let sorted = entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         return switch self {
@@ -45,11 +47,11 @@ public enum KeyOrder: Sendable {
 }
 
 extension JSONWriter {
-    /// The greatest magnitude up to which every integer is a number of JavaScript.
+    /// The maximum magnitude up to which JavaScript represents every integer exactly.
     private static let exactIntegers: UInt64 = 1 << 53
 
-    /// Writes a value as `JSON.stringify(JSON.parse(…))` would.
-    /// - Parameter value: the names within each of its objects are different.
+    /// Writes a value in the format of `JSON.stringify(JSON.parse(…))`.
+    /// - Parameter value: a value whose objects have no duplicate names.
     public mutating func javaScript(_ value: JSONValue) {
         switch value {
         case .null, .bool, .string: self.value(value)
@@ -69,7 +71,8 @@ extension JSONWriter {
         }
     }
 
-    /// Writes a number as JavaScript does (ECMA-262, Number::toString): the shortest digits that stand for it, with an exponent below 1e-6 and from 1e21 on.
+    /// Writes a number in JavaScript's format (ECMA-262, Number::toString): the shortest digits that identify it, with
+    /// an exponent below 1e-6 and from 1e21.
     mutating func javaScript(_ number: Double) {
         guard number.isFinite else { return null() }
         if let integer = Int64(exactly: number), integer.magnitude <= Self.exactIntegers { return int(integer) }
@@ -87,7 +90,8 @@ extension JSONWriter {
         }
     }
 
-    /// Returns the shortest decimal digits of a positive number, without zeros around them, and the place of the decimal point before or behind their beginning.
+    /// Returns the shortest decimal digits of a positive number, without leading and trailing zeros, and the offset of
+    /// the decimal point from their beginning.
     private static func decimal(_ number: Double) -> (digits: String, point: Int) {
         let halves = number.description.split(separator: "e")
         let parts = halves[0].split(separator: ".", omittingEmptySubsequences: false)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// Where rich content can be fetched for a while, by any client that has the URL (docs/conformance.md §8).
+/// The signed URL of rich content, valid for a limited time. Any client with the URL can fetch the content
+/// (docs/conformance.md §8).
 public struct ContentLocation: Hashable, Sendable {
-    /// Signed; nil before the content was uploaded.
+    /// The signed URL; nil before the content was uploaded.
     public var downloadURL: String?
-    /// When ``downloadURL`` stops working.
+    /// The time at which ``downloadURL`` expires.
     public var expiration: Timestamp?
-    /// Both, or neither.
+    /// Creates a location. Both values must be nil, or none.
     public init(downloadURL: String?, expiration: Timestamp?) {
         self.downloadURL = downloadURL
         self.expiration = expiration

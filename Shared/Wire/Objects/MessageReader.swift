@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// What a rendered message takes from who reads it: all there is, so that readers with an equal value share one rendering.
+/// The reader's relation to a message. It determines the rendering completely, so that readers with an equal value
+/// share one rendering.
 enum MessageReader: Hashable, Sendable {
-    /// The reader wrote it.
+    /// The sender of the message.
     case sender
     case recipient(RecipientStatus)
-    /// Not among the recipients.
+    /// A reader who is not a recipient.
     case bystander
 
     init(_ reader: UserID, of message: Message) {

@@ -2,8 +2,8 @@
 public import StrataModel
 
 extension Renderer {
-    /// An announcement as its recipient `reader` sees it: a message without a conversation (docs/conformance.md §9).
-    /// - Parameter withNotification: whether the `notification` is shown; only a `create` packet does.
+    /// Writes an announcement for its recipient `reader`: a message without a conversation (docs/conformance.md §9).
+    /// - Parameter withNotification: true to include the `notification`, which only a `create` packet does.
     public func writeAnnouncement(
         _ announcement: Announcement, for reader: UserID, version: WireVersion, withNotification: Bool = false, into writer: inout JSONWriter
     ) {
@@ -43,7 +43,7 @@ extension Renderer {
         if withNotification, let notification = announcement.notification { writer.reopenObject(adding: "notification", raw: notification) }
     }
 
-    /// Clients take a null id, but not a null object. The name has two spellings.
+    /// Writes a sender. Clients accept a null id, but not a null object. A named sender has the name in two members.
     func writeSender(_ sender: MessageSender, into writer: inout JSONWriter) {
         switch sender {
         case .user(let identity): writeBasicIdentity(identity, into: &writer)

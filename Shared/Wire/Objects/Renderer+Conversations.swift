@@ -2,17 +2,17 @@
 public import StrataModel
 
 extension Renderer {
-    /// A conversation as `reader` sees it (docs/conformance.md §5.1), with members of our own: `position`, the last change it contains, in which
-    /// `epoch` of the database, and which receipts are announced.
+    /// Writes a conversation for `reader` (docs/conformance.md §5.1), with extension members: `position` of its last
+    /// change, `epoch` of the database, and the announced receipts.
     ///
-    /// Metadata that was not loaded is shown as none; a caller that has not asked for it yet must do so before.
+    /// Metadata that was not loaded is written as an empty object, so the caller must load it before.
     public func writeConversation(_ view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
         writer.beginObject()
         writeMembers(of: view, for: reader, version: version, into: &writer)
         writer.endObject()
     }
 
-    /// What is between the braces.
+    /// Writes the members of a conversation, without braces.
     func writeMembers(of view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
         writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
         writer.key("last_message")
@@ -23,7 +23,7 @@ extension Renderer {
         writer.int(view.totalCount)
     }
 
-    /// A conversation in which nothing has been said yet.
+    /// Writes a conversation without messages.
     func writeNewConversation(_ conversation: Conversation, into writer: inout JSONWriter) {
         writer.beginObject()
         writeShared(conversation, isParticipant: true, into: &writer)
@@ -50,7 +50,8 @@ extension Renderer {
         writer.timestamp(conversation.createdAt)
         writer.key("participants")
         writer.beginArray()
-        // Clients stop sending receipts when the list is empty, which is how they learn that they are out (docs/conformance.md §5.2).
+        // Clients stop sending receipts when the list is empty. They detect their removal by it (docs/conformance.md
+        // §5.2).
         if isParticipant { for participant in conversation.participants { writeBasicIdentity(participant, into: &writer) } }
         writer.endArray()
         writer.key("distinct")
@@ -67,8 +68,8 @@ extension Renderer {
         writer.string(conversation.epoch)
     }
 
-    /// A metadata tree.
-    /// - Parameter order: of the keys of each object in it.
+    /// Writes a metadata tree.
+    /// - Parameter order: the order of the keys in each of its objects.
     public func writeMetadata(_ tree: MetadataTree, order: KeyOrder = .bytes, into writer: inout JSONWriter) {
         writer.beginObject()
         for (key, value) in order.sorted(tree.children) {

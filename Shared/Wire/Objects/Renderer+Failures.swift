@@ -2,15 +2,18 @@
 public import StrataModel
 
 extension Renderer {
-    /// An error object (docs/conformance.md §1.11): the body of a refused REST request, or `data` of a refused request of a socket.
-    /// - Parameter reader: the user that an object in it is shown to. Nil before a sign-in, when no failure holds one.
+    /// Writes an error object (docs/conformance.md §1.11): the body of a refused REST request, or `data` of a refused
+    /// socket request.
+    /// - Parameter reader: the user for whom an object in the failure is written. Nil before sign-in, when failures
+    ///   contain no object.
     public func writeFailure(_ failure: Failure, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
         writeFailure(failure, into: &writer) { writeDetail(failure.detail, for: reader, version: version, into: &$0) }
     }
 
+    /// Writes an error object with custom data.
     /// - Parameters:
-    ///   - hasData: whether there is a member `data`.
-    ///   - writeData: writes its one value.
+    ///   - hasData: true to include the member `data`.
+    ///   - writeData: writes the value of `data`.
     func writeFailure(_ failure: Failure, hasData: Bool = true, into writer: inout JSONWriter, writeData: (inout JSONWriter) -> Void) {
         writer.beginObject()
         writer.key("id")

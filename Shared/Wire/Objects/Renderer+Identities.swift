@@ -2,14 +2,14 @@
 public import StrataModel
 
 extension Renderer {
-    /// A basic identity (docs/conformance.md §4.2).
+    /// Writes a basic identity (docs/conformance.md §4.2).
     public func writeBasicIdentity(_ identity: BasicIdentity, into writer: inout JSONWriter) {
         writer.beginObject()
         writeBasics(identity, into: &writer)
         writer.endObject()
     }
 
-    /// A full identity (docs/conformance.md §4.1), with the presence if it is given.
+    /// Writes a full identity (docs/conformance.md §4.1), with the presence if given.
     public func writeIdentity(_ identity: Identity, presence: Presence? = nil, into writer: inout JSONWriter) {
         writer.beginObject()
         writeBasics(identity.basic, into: &writer)
@@ -23,7 +23,7 @@ extension Renderer {
         writer.string(identity.emailAddress)
         writer.key("public_key")
         writer.string(identity.publicKey)
-        // Documents and client libraries use different names for the same thing.
+        // Documentation and client libraries name this member differently.
         writer.key("type")
         writer.string(identity.kind.rawValue)
         writer.key("identity_type")

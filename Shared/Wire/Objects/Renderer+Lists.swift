@@ -2,11 +2,10 @@
 public import StrataModel
 
 extension Renderer {
-    /// Where a list goes on after one of its objects.
+    /// Returns the URL of the part of a list that follows one of its objects.
     /// - Parameters:
     ///   - list: the list's path, beginning with a slash.
-    ///   - query: of the request for a page, as it came. Its parameters are repeated, except for `from_id`.
-    ///   - id: of the object.
+    ///   - query: the query of the page request. Its parameters are repeated, except for `from_id`.
     public func url(ofList list: String, query: String? = nil, after id: String) -> String {
         var parameters = (query ?? "").split(separator: "&").filter { !Self.isCursor($0) }
             .map { Self.escaped($0) { Self.queryCharacters.contains($0) } }
@@ -14,7 +13,7 @@ extension Renderer {
         return "\(baseURL)\(list)?\(parameters.joined(separator: "&"))"
     }
 
-    /// The value of the `Link` header of a page that has another one behind it.
+    /// Returns the value of the `Link` header of a page that is followed by another one.
     public func nextPage(ofList list: String, query: String?, after id: String) -> String {
         "<\(url(ofList: list, query: query, after: id))>; rel=\"next\""
     }
@@ -22,7 +21,8 @@ extension Renderer {
     private static func isCursor(_ parameter: Substring) -> Bool { parameter.prefix { $0 != "=" } == "from_id" }
 
     private static let plainCharacters = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
-    /// Those that may stand in the query of a URL. What is escaped already stays so, and nothing in it can end the URL.
+    /// The characters allowed in the query of a URL. Existing escapes are preserved, and no allowed character can end
+    /// the URL.
     private static let queryCharacters = plainCharacters.union("%!$'()*+,;=:@/?".utf8)
 
     private static func escaped(_ text: Substring, unless isPlain: (UInt8) -> Bool) -> String {
@@ -37,8 +37,8 @@ extension Renderer {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// A conversation as `reader` sees it, with a further member `messages` and, if there are more that were asked for, `messages_next`: where the list of the
-    /// conversation's messages goes on.
+    /// Writes a conversation for `reader` with a member `messages`. If more of the requested messages exist, a member
+    /// `messages_next` contains the URL of the next page.
     public func writeLoadedConversation(_ loaded: LoadedConversation, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
         writer.beginObject()
         writeMembers(of: loaded.view, for: reader, version: version, into: &writer)

@@ -4,8 +4,9 @@ import NIOCore
 public import StrataModel
 
 extension Renderer {
-    /// A message as `reader` sees it (docs/conformance.md §6.1).
-    /// - Parameter withNotification: whether the `notification` is shown; only a `create` packet does, and only to those who have not read it.
+    /// Writes a message for `reader` (docs/conformance.md §6.1).
+    /// - Parameter withNotification: true to include the `notification`. Only a `create` packet does, and only for
+    ///   readers who have not read the message.
     public func writeMessage(
         _ message: Message, for reader: UserID, version: WireVersion, withNotification: Bool = false, into writer: inout JSONWriter
     ) {
@@ -16,8 +17,8 @@ extension Renderer {
         if withNotification, kind.isUnread, let notification = message.notification { writer.reopenObject(adding: "notification", raw: notification) }
     }
 
-    /// Writes everything but the notification. In a large conversation the reader's own status stands in a place of its own: `ownStatus`
-    /// is called when it is due, right after the sender's.
+    /// Writes a message without its notification. In a large conversation, `ownStatus` writes the reader's own status.
+    /// It is called right after the sender's status was written, and its result is returned.
     func writeMessage<Result>(
         _ message: Message, for reader: MessageReader, version: WireVersion, into writer: inout JSONWriter,
         ownStatus: (inout JSONWriter, RecipientStatus) -> Result
@@ -69,7 +70,7 @@ extension Renderer {
     ) -> Result? {
         writer.beginObject()
         defer { writer.endObject() }
-        // Where some receipts are not shown, only the sender needs those of others (docs/conformance.md §7).
+        // If some receipts are disabled, only the sender needs the others' statuses (docs/conformance.md §7).
         if reader == .sender || message.recipients.count <= fullReceiptRecipients && message.receiptPolicy.isEmpty {
             for recipient in message.recipients { writer.recipientStatus(of: recipient.userID, is: recipient.shownStatus) }
             return nil
@@ -81,7 +82,7 @@ extension Renderer {
 }
 
 extension JSONWriter {
-    /// Adds a last member to the object that has just been ended and has at least one already.
+    /// Adds a last member to the object that has just ended. The object must have at least one member.
     mutating func reopenObject(adding name: StaticString, raw json: String) {
         dropLast()
         key(name)

@@ -2,19 +2,19 @@
 import FoundationEssentials
 public import StrataModel
 
-/// What a message part lies under, and is named by.
+/// The owner of a message part, which determines the part's id.
 enum PartOwner {
     case message(MessageID)
     case announcement(AnnouncementID)
 }
 
 extension Renderer {
-    /// One part of a message (docs/conformance.md §6.2).
+    /// Writes a part of a message (docs/conformance.md §6.2).
     public func writePart(_ part: MessagePart, at index: Int, of message: MessageID, version: WireVersion, into writer: inout JSONWriter) {
         writePart(part, at: index, of: .message(message), version: version, into: &writer)
     }
 
-    /// 2.0 numbers the parts, 3.0 names them (docs/conformance.md §15).
+    /// Writes a part. Version 2.0 identifies parts by index, version 3.0 by id (docs/conformance.md §15).
     func writePart(_ part: MessagePart, at index: Int, of owner: PartOwner, version: WireVersion, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("id")
@@ -54,8 +54,8 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// A Content object (docs/conformance.md §8).
-    /// - Parameter uploadURL: only in the answer to the request that makes the content.
+    /// Writes a Content object (docs/conformance.md §8).
+    /// - Parameter uploadURL: set only in the response to the request that creates the content.
     public func writeContent(
         _ id: ContentID, size: Int, at location: ContentLocation, uploadURL: String? = nil, into writer: inout JSONWriter
     ) {

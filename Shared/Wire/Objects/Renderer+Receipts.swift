@@ -2,7 +2,8 @@
 public import StrataModel
 
 extension Renderer {
-    /// The answer to receipts of several messages: those that the user does not see in the conversation.
+    /// Writes the response to receipts of several messages: the messages that the user does not see in the
+    /// conversation.
     public func writeIgnoredMessages(_ messages: [MessageID], into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("ignored")

@@ -3,26 +3,26 @@ import FoundationEssentials
 import NIOCore
 public import StrataModel
 
-/// Writes every object of the public protocol as one reader must see it.
+/// A renderer that writes the objects of the public protocol for one reader.
 ///
-/// URLs are always built from the configured public base, since clients only follow absolute ones that begin with `https://`
-/// (docs/conformance.md §1.1).
+/// URLs are always built from the configured public base, because clients only follow absolute URLs that begin with
+/// `https://` (docs/conformance.md §1.1).
 public struct Renderer: Sendable {
-    /// Without a trailing slash.
+    /// The base URL, without a trailing slash.
     public private(set) var baseURL: String
-    /// Without a trailing slash.
+    /// The URL of the WebSocket endpoint, without a trailing slash.
     public let webSocketURL: String
-    /// Messages with more recipients than this show all statuses to their sender only; another reader is shown the sender's and their own
-    /// (docs/conformance.md §7).
+    /// The maximum number of recipients for which a message shows all statuses to every reader. With more recipients,
+    /// only the sender sees all; other readers see the sender's and their own status (docs/conformance.md §7).
     public let fullReceiptRecipients: Int
-    /// A packet whose text is longer is split, see ``frameBytes``.
+    /// The maximum size of a packet's text, in bytes. A longer packet is split, see ``frameBytes``.
     let packetBytes: Int
-    /// Where rich content can be fetched for a while, by any client.
+    /// A function that returns the temporary location of rich content, valid for any client.
     public let locateContent: @Sendable (ContentID) -> ContentLocation
     /// The value of the `Link` header (docs/conformance.md §3.1).
     public let linkHeader: String
 
-    // What stands before the changing part of a URL, with the opening quote and escaped.
+    // The constant beginnings of URLs, escaped and with the opening quote.
     private(set) var identityURL: [UInt8]
     private(set) var conversationURL: [UInt8]
     private(set) var messageURL: [UInt8]
@@ -30,12 +30,12 @@ public struct Renderer: Sendable {
     private(set) var contentURL: [UInt8]
     let errorURL: [UInt8]
 
+    /// Creates a renderer.
     /// - Parameters:
     ///   - baseURL: `https://host[:port][/prefix]`.
-    ///   - webSocketURL: the same for `wss://`.
-    ///   - fullReceiptRecipients: see ``fullReceiptRecipients``.
-    ///   - frameBytes: the largest frame, see ``frameBytes``.
-    ///   - locateContent: signs a URL for a piece of rich content; called for every part that has some, every time it is written.
+    ///   - webSocketURL: the corresponding `wss://` URL.
+    ///   - frameBytes: the maximum size of a frame, see ``frameBytes``.
+    ///   - locateContent: signs a URL for rich content. It is called each time a part with rich content is written.
     public init(
         baseURL: String, webSocketURL: String, fullReceiptRecipients: Int = 25, frameBytes: Int = Renderer.frameBytes,
         locateContent: @escaping @Sendable (ContentID) -> ContentLocation = { _ in ContentLocation(downloadURL: nil, expiration: nil) }
@@ -57,8 +57,9 @@ public struct Renderer: Sendable {
         errorURL = Renderer.openQuoted("\(base)/docs/errors#")
     }
 
-    /// The same for a caller who finds all objects below another path. Links for signing in, and descriptions of errors, stay where they are.
-    /// - Parameter path: with a slash in front and none at the end; percent-encoded where it must be.
+    /// Returns a renderer that places all objects below another path. Links for signing in and URLs of error
+    /// descriptions do not change.
+    /// - Parameter path: percent-encoded, with a leading slash and without a trailing one.
     public func below(_ path: String) -> Renderer {
         var renderer = self
         let base = baseURL + path
@@ -71,11 +72,11 @@ public struct Renderer: Sendable {
         return renderer
     }
 
-    /// Where a conversation is found.
+    /// Returns the URL of a conversation.
     public func url(of id: ConversationID) -> String { "\(baseURL)/conversations/\(id)" }
-    /// Where a message is found.
+    /// Returns the URL of a message.
     public func url(of id: MessageID) -> String { "\(baseURL)/messages/\(id)" }
-    /// Where an identity is found.
+    /// Returns the URL of an identity.
     public func url(of user: UserID) -> String { "\(baseURL)/identities/\(user.percentEncoded)" }
 
     private static func withoutTrailingSlashes(_ url: String) -> String {
@@ -94,7 +95,7 @@ public struct Renderer: Sendable {
 extension JSONWriter {
     mutating func conversationID(_ id: ConversationID) { string(prefix: "\"layer:///conversations/", uuid: id.rawValue) }
     mutating func messageID(_ id: MessageID) { string(prefix: "\"layer:///messages/", uuid: id.rawValue) }
-    /// The id of an identity; percent-encoded text needs no escaping.
+    /// Writes the id of an identity. Percent-encoded text needs no escaping.
     mutating func identityID(percentEncoded user: String) {
         separate()
         literal("\"layer:///identities/")
@@ -103,7 +104,7 @@ extension JSONWriter {
     }
     mutating func announcementID(_ id: AnnouncementID) { string(prefix: "\"layer:///announcements/", uuid: id.rawValue) }
     mutating func contentID(_ id: ContentID) { string(prefix: "\"layer:///content/", uuid: id.rawValue) }
-    /// `"<identity id>":"<status>"`, a member of `recipient_status`.
+    /// Writes `"<identity id>":"<status>"`, a member of `recipient_status`.
     mutating func recipientStatus(of user: UserID, is status: RecipientStatus) {
         identityID(percentEncoded: user.percentEncoded)
         literal(":\"")

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The versions of the public protocol. REST and socket choose theirs independently (docs/conformance.md §1.2, §15).
+/// A version of the public protocol. REST and sockets select their versions independently (docs/conformance.md §1.2,
+/// §15).
 public enum WireVersion: Hashable, Sendable, CaseIterable {
     case v2, v3
 
-    /// The WebSocket subprotocol that means this version.
+    /// The WebSocket subprotocol of this version.
     public var subprotocol: String {
         switch self {
         case .v2: "layer-2.0"
@@ -12,7 +13,7 @@ public enum WireVersion: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Nil for a subprotocol that is not spoken here.
+    /// Creates a version from a WebSocket subprotocol. Returns nil for an unsupported one.
     public init?(subprotocol: some StringProtocol) {
         switch subprotocol {
         case "layer-2.0": self = .v2
@@ -21,8 +22,8 @@ public enum WireVersion: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Reads an `Accept` header: the first media type of ours with a version that is served, for example
-    /// `application/vnd.layer+json; version=3.0`. Nil if there is none.
+    /// Parses an `Accept` header. The result is the first supported version of our media type, for example
+    /// `application/vnd.layer+json; version=3.0`, or nil.
     public init?(accept header: some StringProtocol) {
         let version: Self? = AcceptHeader.version(in: header) { name in
             switch name {
@@ -36,12 +37,12 @@ public enum WireVersion: Hashable, Sendable, CaseIterable {
     }
 }
 
-/// The header by which a client says which version it speaks.
+/// The header with which a client requests a version.
 enum AcceptHeader {
-    /// The version of the first media type of ours whose version is served.
+    /// Returns the first supported version of our media types in a header.
     /// - Parameters:
-    ///   - types: ours.
-    ///   - find: the version of this name, if it is served.
+    ///   - types: our media types.
+    ///   - find: returns the version with a name, or nil if it is not supported.
     static func version<Version>(
         in header: some StringProtocol, of types: [String] = ["application/vnd.layer+json"], named find: (String) -> Version?
     ) -> Version? {

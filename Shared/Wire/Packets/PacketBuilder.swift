@@ -3,18 +3,17 @@ import FoundationEssentials
 import NIOCore
 import StrataModel
 
-/// Collects the text and the gaps of one ``PacketTail``.
+/// A builder for the text and the gaps of one ``PacketTail``.
 struct PacketBuilder: ~Copyable {
-    /// The object a packet is about.
     enum Target {
         case conversation(ConversationID)
-        /// The conversation is a member of our own, for packets whose data does not name it.
+        /// A message. The conversation is an extension member, for packets whose data does not contain it.
         case message(MessageID, in: ConversationID?)
         case part(UUID, of: MessageID, in: ConversationID)
         case identity(UserID)
         case announcement(AnnouncementID)
     }
-    /// Our own member that says where in the order of changes a packet belongs.
+    /// The extension member with the packet's position in a log.
     enum Place {
         case none
         case conversation(Position)
@@ -30,7 +29,7 @@ struct PacketBuilder: ~Copyable {
         writer = JSONWriter(capacity: capacity)
     }
 
-    /// Begins the body of a change packet, up to its data.
+    /// Begins the body of a change packet, up to `data`.
     mutating func beginChange(_ operation: StaticString, of target: Target, at place: Place) {
         writer.beginObject()
         writer.key("operation")
@@ -55,10 +54,9 @@ struct PacketBuilder: ~Copyable {
         writer.key("data")
     }
 
-    /// The member `object`.
     mutating func object(_ target: Target) { renderer.writeTarget(target, into: &writer) }
 
-    /// Begins an operation of a patch on a fixed property. What follows is the `value` or `id`, and ``endOperation()``.
+    /// Begins a patch operation on a fixed property. The caller writes `value` or `id`, and calls ``endOperation()``.
     mutating func beginOperation(_ operation: StaticString, on property: StaticString) {
         writer.beginObject()
         writer.key("operation")
@@ -68,7 +66,7 @@ struct PacketBuilder: ~Copyable {
     }
     mutating func endOperation() { writer.endObject() }
 
-    /// `set` of a number that every socket fills in.
+    /// Writes a `set` operation whose number each socket fills in.
     mutating func setNumber(_ property: StaticString, from slot: PacketTail.Slot) {
         beginOperation("set", on: property)
         writer.key("value")
@@ -77,7 +75,8 @@ struct PacketBuilder: ~Copyable {
         endOperation()
     }
 
-    /// `set` of one recipient's status. The recipient's id is one key, whatever dots are in it.
+    /// Writes a `set` operation of one recipient's status. The recipient's id is a single key, even if it contains
+    /// dots.
     mutating func setStatus(_ status: RecipientStatus, of user: UserID) {
         writer.beginObject()
         writer.key("operation")
@@ -89,10 +88,9 @@ struct PacketBuilder: ~Copyable {
         writer.endObject()
     }
 
-    /// Leaves a gap here.
     mutating func gap(_ slot: PacketTail.Slot) { gaps.append(PacketTail.Gap(offset: writer.count, slot: slot)) }
 
-    /// Appends text that was rendered elsewhere, as one value, together with its gaps.
+    /// Appends text that was rendered elsewhere as one value, with its gap.
     mutating func value(_ piece: RenderedMessage) {
         writer.separate()
         if let (offset, status) = piece.ownStatus {
@@ -102,21 +100,20 @@ struct PacketBuilder: ~Copyable {
         writer.elementWritten()
     }
 
-    /// Takes back the element that begins after `end`.
+    /// Removes and returns the element after the offset `end`, without its comma.
     mutating func cut(after end: Int) -> [UInt8] {
         var element = writer.cut(after: end)
         if element.first == UInt8(ascii: ",") { element.removeFirst() }
         return element
     }
 
-    /// Appends an element that was taken back elsewhere.
+    /// Appends an element that was removed from another packet.
     mutating func element(_ text: [UInt8]) {
         writer.separate()
         writer.append(text)
         writer.elementWritten()
     }
 
-    /// Ends the packet's body and the packet.
     mutating func finish(_ kind: PacketKind) -> PacketTail {
         writer.endObject()
         writer.byte(UInt8(ascii: "}"))
@@ -125,7 +122,7 @@ struct PacketBuilder: ~Copyable {
 }
 
 extension PacketBuilder.Target {
-    /// What the packet's data does not name.
+    /// The conversation, if the packet's data does not contain it.
     fileprivate var conversation: ConversationID? {
         switch self {
         case .message(_, let conversation): conversation
@@ -136,7 +133,7 @@ extension PacketBuilder.Target {
 }
 
 extension Renderer {
-    /// The member `object` of a packet's body.
+    /// Writes the member `object` of a packet's body.
     func writeTarget(_ target: PacketBuilder.Target, into writer: inout JSONWriter) {
         writer.key("object")
         writer.beginObject()
@@ -182,10 +179,10 @@ extension Renderer {
     }
 }
 
-/// A message's text for one kind of reader; a packet may need it twice.
+/// The text of a message for one kind of reader. A packet may contain it twice.
 struct RenderedMessage {
     let text: [UInt8]
-    /// Where the reader's own status is missing, and what it is.
+    /// The offset at which the reader's own status is missing, and that status; nil: none is missing.
     let ownStatus: (Int, RecipientStatus)?
 
     init(_ message: Message, for reader: MessageReader, version: WireVersion, by renderer: Renderer) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 public import NIOCore
 
-/// A place in memory that was measured to be large enough for what is put there.
+/// A cursor that writes into memory of sufficient, precomputed size.
 ///
-/// Every socket's copy of a packet is written through it: twenty appends to a `ByteBuffer`, each with its own check of uniqueness and room, cost more
-/// than copying the bytes.
+/// Each socket's copy of a packet is written with it. Twenty appends to a `ByteBuffer`, each with a check of uniqueness
+/// and capacity, cost more than copying the bytes.
 struct PacketCursor {
     private let target: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -42,7 +42,7 @@ struct PacketCursor {
         count &+= digits
     }
 
-    /// The header of an unmasked, final text frame (RFC 6455 §5.2).
+    /// Writes the header of an unmasked, final text frame (RFC 6455 §5.2).
     mutating func putFrameHeader(payloadLength length: Int) {
         putByte(0x81)
         if length < 126 {
@@ -59,7 +59,7 @@ struct PacketCursor {
     static let frameHeaderBytes = 10
 }
 
-/// How many characters `value` has when written out.
+/// Returns the number of characters of `value` in decimal notation.
 func decimalDigits(_ value: Int64) -> Int {
     var count = value < 0 ? 2 : 1
     var rest = value.magnitude / 10
@@ -71,10 +71,10 @@ func decimalDigits(_ value: Int64) -> Int {
 }
 
 extension ByteBuffer {
-    /// Appends one packet after the other, each in a WebSocket text frame of its own.
+    /// Appends packets, each in its own WebSocket text frame.
     /// - Parameters:
-    ///   - counter: of the first packet; those after it count on.
-    ///   - timestamp: of all of them.
+    ///   - counter: the counter of the first packet. It increases by one for each further packet.
+    ///   - timestamp: the time of all packets.
     public mutating func writePackets(_ tails: [PacketTail], counter: Int64, timestamp: TimestampText, values: ReaderValues) {
         let room = tails.reduce(0) { $0 + PacketCursor.frameHeaderBytes + PacketHead.maximumBytes + $1.byteCount(for: values) }
         writeWithUnsafeMutableBytes(minimumWritableBytes: room) { target in

@@ -4,7 +4,7 @@
 public enum PacketKind: Hashable, Sendable {
     case change, operation, signal, response
 
-    /// What stands before the counter.
+    /// The text before the counter.
     fileprivate var start: StaticString {
         switch self {
         case .change: "{\"type\":\"change\",\"counter\":"
@@ -15,21 +15,19 @@ public enum PacketKind: Hashable, Sendable {
     }
 }
 
-/// The part of a packet that every socket has for itself: its counter, and a time. Ends after `"body":`, where a ``PacketTail`` goes on.
+/// The part of a packet that differs for each socket: its counter and time. It ends after `"body":`, where a
+/// ``PacketTail`` follows.
 struct PacketHead: Sendable {
     var kind: PacketKind
-    /// 0 for the first packet of a connection, one more for each after it.
+    /// The number of the packet on its connection, from 0.
     var counter: Int64
-    /// The time the packet is stamped with.
     var timestamp: TimestampText
 
     private static let beforeTime: StaticString = ",\"timestamp\":\""
     private static let afterTime: StaticString = "\",\"body\":"
 
-    /// The longest head there can be.
     static let maximumBytes = 32 + 20 + beforeTime.utf8CodeUnitCount + TimestampText.byteCount + afterTime.utf8CodeUnitCount
 
-    /// Bytes that ``writeHead(into:)`` puts.
     var byteCount: Int {
         kind.start.utf8CodeUnitCount + decimalDigits(counter) + PacketHead.beforeTime.utf8CodeUnitCount + TimestampText.byteCount
             + PacketHead.afterTime.utf8CodeUnitCount

@@ -2,15 +2,15 @@
 public import NIOCore
 public import StrataModel
 
-/// What a socket puts into the gaps of a ``PacketTail``.
+/// The values that fill the gaps of a ``PacketTail`` for one socket.
 public struct ReaderValues: Hashable, Sendable {
-    /// Whose socket it is.
+    /// The user of the socket.
     public var reader: UserID
-    /// `unread_message_count` after the change.
+    /// The `unread_message_count` after the change.
     public var unread: Int64
-    /// `total_message_count` after the change.
+    /// The `total_message_count` after the change.
     public var total: Int64
-    /// Values for one socket.
+    /// Creates the values for one socket.
     public init(reader: UserID, unread: Int64, total: Int64) {
         self.reader = reader
         self.unread = unread
@@ -18,23 +18,24 @@ public struct ReaderValues: Hashable, Sendable {
     }
 }
 
-/// The rest of a packet after its ``PacketHead``, rendered once for all sockets of one ``Variant``, with gaps for what even they do not share.
+/// The part of a packet after its ``PacketHead``, rendered once for all sockets of one ``Variant``, with gaps for
+/// values that differ between them.
 public struct PacketTail: Hashable, Sendable {
     enum Slot: Hashable, Sendable {
         case unread
         case total
-        /// A member of `recipient_status`: the reader's own. Stands after another one.
+        /// The reader's own member of `recipient_status`. It follows another member.
         case ownStatus(RecipientStatus)
     }
     struct Gap: Hashable, Sendable {
-        /// Bytes of text before it.
+        /// The number of bytes of text before the gap.
         var offset: Int
         var slot: Slot
     }
 
-    /// What the packet is, which its head must say.
+    /// The kind of the packet, which its head contains.
     public let kind: PacketKind
-    /// The text without what belongs into the gaps. Without any it is all there is, and can be sent as it is.
+    /// The text without the values for the gaps. If there are no gaps, it is complete.
     public let text: ByteBuffer
     let gaps: [Gap]
 
@@ -44,9 +45,9 @@ public struct PacketTail: Hashable, Sendable {
         self.gaps = gaps
     }
 
-    /// Whether the same bytes go to every socket of the variant.
+    /// True if all sockets of the variant receive the same bytes.
     public var isShared: Bool { gaps.isEmpty }
-    /// Whether ``ReaderValues/unread`` or ``ReaderValues/total`` are needed to write it.
+    /// True if the packet contains ``ReaderValues/unread`` or ``ReaderValues/total``.
     public var needsNumbers: Bool {
         gaps.contains { gap in
             switch gap.slot {
@@ -56,10 +57,8 @@ public struct PacketTail: Hashable, Sendable {
         }
     }
 
-    /// Bytes that ``writeTail(filledWith:into:)`` puts for these values.
     func byteCount(for values: ReaderValues) -> Int { gaps.reduce(text.readableBytes) { $0 + $1.slot.byteCount(for: values) } }
 
-    /// Puts the text with its gaps filled.
     func writeTail(filledWith values: ReaderValues, into cursor: inout PacketCursor) {
         text.withUnsafeReadableBytes { bytes in
             var written = 0
@@ -72,10 +71,8 @@ public struct PacketTail: Hashable, Sendable {
         }
     }
 
-    /// The packet in a WebSocket text frame of its own, in pieces that are no copies: those of the text share its memory with all other sockets.
-    /// - Parameters:
-    ///   - counter: of the packet.
-    ///   - timestamp: what it is stamped with.
+    /// Returns the packet in its own WebSocket text frame, in pieces. The pieces of the text share its memory with all
+    /// other sockets.
     public func frame(counter: Int64, timestamp: TimestampText, values: ReaderValues) -> [ByteBuffer] {
         let head = PacketHead(kind: kind, counter: counter, timestamp: timestamp)
         var pieces = [
@@ -106,7 +103,6 @@ public struct PacketTail: Hashable, Sendable {
 }
 
 extension PacketTail.Slot {
-    /// Bytes that ``writeValue(from:into:)`` puts for these values.
     fileprivate func byteCount(for values: ReaderValues) -> Int {
         switch self {
         case .unread: decimalDigits(values.unread)

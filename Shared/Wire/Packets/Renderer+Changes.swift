@@ -4,9 +4,11 @@ import NIOCore
 public import StrataModel
 
 extension Renderer {
-    /// The packets by which the readers of `variant` are told of `change`, in the order in which they must arrive (docs/conformance.md §12.4, §13).
+    /// Returns the packets that report `change` to the readers of `variant`, in the order of delivery
+    /// (docs/conformance.md §12.4, §13).
     ///
-    /// Empty when there is nothing to tell: the object is gone since, or the reader needs ``conversationCreated(_:for:version:at:)``.
+    /// The result is empty if the object no longer exists, or if the reader needs
+    /// ``conversationCreated(_:for:version:at:)``.
     public func tails(for change: Change, variant: Variant) -> [PacketTail] {
         let id = change.conversationID
         if variant.role == .excluded { return [] }
@@ -30,15 +32,16 @@ extension Renderer {
         }
     }
 
-    /// The `create` packet of a conversation for one reader: to those who were added, or who get back what they had hidden. Packets behind it say
-    /// what one has no room for.
-    /// - Parameter position: of the change by which the reader came to the conversation; the conversation's own, which `view` holds, may be later.
+    /// Returns the `create` packet of a conversation for one reader who was added, or for whom a hidden conversation is
+    /// visible again. If the packet would be too large, further packets contain the rest.
+    /// - Parameter position: the position of the change that added the reader. The conversation's own position in
+    ///   `view` may be later.
     public func conversationCreated(_ view: ConversationView, for reader: UserID, version: WireVersion, at position: Position? = nil) -> [PacketTail]
     {
         conversationCreated(view, for: reader, version: version, at: .conversation(position ?? view.conversation.position))
     }
 
-    /// A reader's current counts, as at the end of a replay. `position` is the change they are true after.
+    /// Returns a packet with a reader's current counts, as at the end of a replay. The counts are valid at `position`.
     public func numbersChanged(_ id: ConversationID, at position: Position) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", of: .conversation(id), at: .conversation(position))
@@ -62,7 +65,8 @@ extension Renderer {
         return [packet.finish(.change)] + rest(of: portion, at: place)
     }
 
-    /// The number of messages is 0 whenever this is rendered: messages and counts that came later follow as changes of their own.
+    /// Returns the packets for a created conversation. Its message count is 0 at this position; later messages and
+    /// counts follow as changes of their own.
     private func conversationCreated(_ conversation: Conversation, at position: Position) -> [PacketTail] {
         var packet = PacketBuilder(self, capacity: 1024)
         packet.beginChange("create", of: .conversation(conversation.id), at: .conversation(position))
@@ -83,7 +87,7 @@ extension Renderer {
         _ id: ConversationID, at position: Position, added: [BasicIdentity], removed: [UserID], distinctCleared: Bool
     ) -> [PacketTail] {
         var packets = UpdatePackets(renderer: self, for: .conversation(id), at: .conversation(position))
-        // First those who come: a client whose own user goes has no participants after that.
+        // Added users come first, because a client removes all participants when its own user is removed.
         for identity in added { packets.addOperation { addParticipant(identity, in: &$0) } }
         for user in removed {
             packets.addOperation { packet in
@@ -108,7 +112,7 @@ extension Renderer {
         packet.beginOperation("add", on: "participants")
         packet.writer.key("id")
         packet.writer.identityID(percentEncoded: identity.userID.percentEncoded)
-        // Without it a client that does not know the user puts null into its list.
+        // Without the value, a client that does not know the user adds null to its list.
         packet.writer.key("value")
         writeBasicIdentity(identity, into: &packet.writer)
         packet.endOperation()
@@ -124,7 +128,7 @@ extension Renderer {
         let isRoot = effect.path == .root
         writer.beginObject()
         writer.key("operation")
-        // A property of the object itself cannot be deleted, only keys below it (docs/conformance.md §14.2).
+        // Only keys below a property of the object can be deleted, not the property itself (docs/conformance.md §14.2).
         writer.string(constant: effect.value == nil && !isRoot ? "delete" : "set")
         writer.key("property")
         writer.string(isRoot ? "metadata" : "metadata.\(effect.path.dotted)")

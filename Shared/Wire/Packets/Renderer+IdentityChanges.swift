@@ -2,14 +2,14 @@
 public import StrataModel
 
 extension Renderer {
-    /// An identity's `update` packet, for the user with this identity and for the user's followers.
-    /// - Parameter previous: if given, only what differs from it is told.
+    /// Returns an identity's `update` packet, for the user and the user's followers.
+    /// - Parameter previous: the former identity. If set, only differences are included.
     public func identityUpdated(_ identity: Identity, from previous: Identity? = nil) -> PacketTail {
         identityUpdated(identity, from: previous, at: .none)
     }
 
-    /// A user's presence as one of those who subscribed sees it; pass ``StrataModel/Presence/forOthers`` for all readers but that user
-    /// (docs/conformance.md §12.8).
+    /// Returns a packet with a user's presence for its subscribers. For readers other than the user, pass
+    /// ``StrataModel/Presence/forOthers`` (docs/conformance.md §12.8).
     public func presenceChanged(_ user: UserID, to presence: Presence) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", of: .identity(user), at: .none)
@@ -17,7 +17,7 @@ extension Renderer {
         return packet.finish(.change)
     }
 
-    /// The data of a successful answer to `Presence.sync`.
+    /// Writes the data of a successful response to `Presence.sync`.
     public func writePresenceChanges(_ presenceChanges: [(user: UserID, presence: Presence)], into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("changes")
@@ -35,7 +35,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// Two leaf paths: clients do not take the object as a whole.
+    /// Writes operations for the two leaf paths, because clients do not accept the object as a whole.
     private func writePresenceOperations(of presence: Presence, into writer: inout JSONWriter) {
         writer.beginArray()
         writer.beginObject()
@@ -72,7 +72,7 @@ extension Renderer {
             packet.endOperation()
         }
         if previous?.kind != identity.kind {
-            // Under both names, as in the object.
+            // Set both names, as in the object.
             for property in ["type", "identity_type"] as [StaticString] {
                 packet.beginOperation("set", on: property)
                 packet.writer.key("value")

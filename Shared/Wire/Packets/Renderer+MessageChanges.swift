@@ -4,7 +4,8 @@ import NIOCore
 import StrataModel
 
 extension Renderer {
-    /// The message, then what it means to its conversation: in this order, or clients do not find the message (docs/conformance.md §12.11).
+    /// Returns the packets for a created message: the message first, then the update of its conversation. Otherwise
+    /// clients do not find the message (docs/conformance.md §12.11).
     func messageCreated(_ message: Message, at position: Position, variant: Variant) -> [PacketTail] {
         guard case .reader(let reader) = variant.role else { return [] }
         let rendered = RenderedMessage(message, for: reader, version: variant.version, by: self)
@@ -77,7 +78,7 @@ extension Renderer {
         return packet.finish(.change)
     }
 
-    /// One packet a message, in the order in which the change names them.
+    /// Returns one packet for each message, in the order of the change.
     func receiptsGiven(_ receipts: [Change.Receipt], change: Change, variant: Variant) -> [PacketTail] {
         var receipts = receipts
         var isAffected = variant.role == .affected
@@ -111,7 +112,7 @@ extension Renderer {
         return packet.finish(.change)
     }
 
-    /// The id alone would be enough for a client that still has the message; the value serves all others.
+    /// Sets the last message. The id would suffice for clients that have the message; the value is for all others.
     func setLastMessage(_ id: MessageID, rendered message: RenderedMessage, in packet: inout PacketBuilder) {
         packet.beginOperation("set", on: "last_message")
         packet.writer.key("id")

@@ -3,11 +3,14 @@ import FoundationEssentials
 import StrataModel
 
 extension Renderer {
-    /// How the readers of `variant` are told that parts of a message changed (docs/conformance.md §6.7, §12.4).
+    /// Returns the packets that report changed parts of a message to the readers of `variant` (docs/conformance.md
+    /// §6.7, §12.4).
     ///
-    /// Values are those of now: of a part that is gone meanwhile nothing is told but its removal, which has a change of its own.
+    /// The packets contain current values. Of a part that no longer exists, only the removal is reported, by its own
+    /// change.
     func partsChanged(_ edits: [Change.PartEdit], of message: Message, at position: Position, variant: Variant) -> [PacketTail] {
-        // 2.0 clients ignore changes of parts, and merge a message they have with one of the same id (docs/conformance.md §15).
+        // 2.0 clients ignore changes of parts. They merge a created message with an existing one of the same id
+        // (docs/conformance.md §15).
         if variant.version == .v2 {
             guard case .reader(let reader) = variant.role else { return [] }
             var packet = PacketBuilder(self, capacity: 1024)
@@ -107,7 +110,7 @@ extension Renderer {
 }
 
 extension JSONWriter {
-    /// The id of a part as 3.0 has it.
+    /// Writes the id of a part in the 3.0 format.
     mutating func partID(_ part: UUID, of message: MessageID) {
         separate()
         literal("\"layer:///messages/")

@@ -2,8 +2,8 @@
 public import StrataModel
 
 extension Renderer {
-    /// The answer to a request of a socket that was carried out (docs/conformance.md §12.3).
-    /// - Parameter data: writes the one value that `data` holds.
+    /// Returns the response to a successful socket request (docs/conformance.md §12.3).
+    /// - Parameter data: writes the value of `data`.
     public func response(to requestID: String, method: String, data: (inout JSONWriter) -> Void) -> PacketTail {
         response(to: requestID, method: method, success: true) { writer in
             writer.key("data")
@@ -11,12 +11,12 @@ extension Renderer {
         }
     }
 
-    /// The answer to a request of a socket that was carried out and has nothing to tell.
+    /// Returns the response to a successful socket request without data.
     public func response(to requestID: String, method: String) -> PacketTail {
         response(to: requestID, method: method) { $0.raw(constant: "{}") }
     }
 
-    /// The answer to a request of a socket that was refused.
+    /// Returns the response to a refused socket request.
     public func response(
         to requestID: String, method: String, failure: Failure, for reader: UserID, version: WireVersion
     ) -> PacketTail {

@@ -2,8 +2,8 @@
 public import StrataModel
 
 extension Renderer {
-    /// The signal that tells what a participant is doing at the keyboard (docs/conformance.md §12.6). Clients require the sender's identity
-    /// (docs/conformance.md §17.17).
+    /// Returns the signal of a participant's typing state (docs/conformance.md §12.6). Clients require the sender's
+    /// identity (docs/conformance.md §17.17).
     public func typing(_ id: ConversationID, sender: BasicIdentity, action: TypingAction) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.writer.beginObject()

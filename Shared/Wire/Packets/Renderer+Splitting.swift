@@ -2,22 +2,23 @@
 import NIOCore
 public import StrataModel
 
-/// Packets that would be too large for a frame, in several. What is told in one packet otherwise is begun with as much as there is room for, and further
-/// packets bring the rest, by operations that can be repeated.
+/// The splitting of packets that exceed the frame size. The first packet contains as much as fits. Further packets add
+/// the rest with repeatable operations.
 extension Renderer {
-    /// No frame is larger: a client may refuse larger ones, and one that does would connect again for ever. Measured as it is written, text with its escapes.
+    /// The maximum size of a frame, in bytes, measured as written, escapes included: 4 MiB. A client that refuses
+    /// larger frames would reconnect endlessly.
     public static let frameBytes = 4 << 20
-    /// What a packet may have beside its text: its head, what is written into gaps, and the ends of arrays and objects.
+    /// The maximum size in bytes of a packet's head, its gap values, and the ends of its arrays and objects.
     static let frameReserve = 4096
-    /// What there may be around a message in a packet: the object, the position, other operations.
+    /// The maximum size in bytes of a packet without its message: the object, the position and other operations.
     static let messageReserve = 1024
 
-    /// What of a conversation is told at first, and what later.
+    /// A conversation that is split into a first portion and the rest.
     struct ConversationPortion {
         var view: ConversationView
         fileprivate var participants: [BasicIdentity] = []
         fileprivate var leaves: [MetadataLeaf] = []
-        /// Of the last message not all parts are there.
+        /// The last message, if its portion lacks some parts.
         fileprivate var message: Message?
     }
 
@@ -29,15 +30,16 @@ extension Renderer {
 
     // MARK: Conversations
 
-    /// A conversation without its metadata; if it is too large all the same, with some of the participants, of whom the reader is one, and with some parts
-    /// of the last message.
-    /// - Parameter place: of the packet with the portion, and of those with the rest.
+    /// Returns the conversation without metadata. If it is still too large, it contains only some participants,
+    /// including the reader, and some parts of the last message.
+    /// - Parameter place: the place of the packets with the portion and the rest.
     func portion(
         of view: ConversationView, for reader: UserID?, version: WireVersion, at place: PacketBuilder.Place
     ) -> ConversationPortion {
         var portion = ConversationPortion(view: view)
-        // A client skips what is told of a conversation with an earlier position than it shows, and positions on a socket never go back: so it shows that of
-        // the change, although it may contain later ones. They are not told, and to be told them once more does no harm.
+        // A client skips changes of a conversation whose position is lower than the one shown, and positions on a
+        // socket never decrease. Therefore the portion shows the position of the change, although it may contain later
+        // changes. Receiving those again is harmless.
         if case .conversation(let position) = place { portion.view.conversation.position = position }
         portion.leaves = view.conversation.metadata?.leaves ?? []
         portion.view.conversation.metadata = MetadataTree()
@@ -63,7 +65,7 @@ extension Renderer {
         return portion
     }
 
-    /// What is not in the portion.
+    /// Returns packets with the rest of the conversation.
     func rest(of portion: ConversationPortion, at place: PacketBuilder.Place) -> [PacketTail] {
         let conversation = portion.view.conversation
         var tails: [PacketTail] = []
@@ -81,11 +83,11 @@ extension Renderer {
 
     // MARK: Messages
 
-    /// The message with as many of its parts as there is room for; nil if there is room for all. 2.0 clients can be told no part alone, so to them a message
-    /// is always told whole.
+    /// Returns the message with as many parts as fit, or nil if all fit. Messages for 2.0 clients are never split,
+    /// because these clients do not accept single parts.
     func portion(of message: Message, version: WireVersion, room: Int? = nil) -> Message? {
         guard version == .v3 else { return nil }
-        // Most messages are far from it.
+        // A cheap upper estimate, because most messages are much smaller than the limit.
         let most = message.parts.reduce(0) { $0 + 6 * (($1.body?.utf8.count ?? 0) + $1.mimeType.utf8.count) + Self.messageReserve * 4 }
         guard most > (room ?? packetBytes) / 2 else { return nil }
         var first = message
@@ -101,7 +103,7 @@ extension Renderer {
         return nil
     }
 
-    /// The parts that are not in the portion.
+    /// Returns packets with the parts that the portion lacks.
     func rest(of message: Message, after portion: Message, at place: PacketBuilder.Place) -> [PacketTail] {
         var packets = UpdatePackets(renderer: self, for: .message(message.id, in: message.conversationID), at: place)
         for index in portion.parts.count..<message.parts.count { packets.addOperation { addPart(at: index, of: message, in: &$0) } }
@@ -111,8 +113,8 @@ extension Renderer {
 
     // MARK: Responses
 
-    /// The answer to a request that was carried out, and has made or found a message. Packets behind it say what one has no room for. They have no position,
-    /// since an answer has none.
+    /// Returns the response to a successful request that created or found a message. If it would be too large, further
+    /// packets contain the rest. They have no position, because a response has none.
     public func responses(
         to requestID: String, method: String, message: Message, for reader: UserID, version: WireVersion
     ) -> [PacketTail] {
@@ -122,7 +124,8 @@ extension Renderer {
             + rest(of: message, after: portion, at: .none)
     }
 
-    /// The same for a conversation.
+    /// Returns the response to a successful request that created or found a conversation, split if it would be too
+    /// large.
     public func responses(
         to requestID: String, method: String, view: ConversationView, for reader: UserID, version: WireVersion
     ) -> [PacketTail] {
@@ -133,7 +136,7 @@ extension Renderer {
             + rest(of: portion, at: .none)
     }
 
-    /// The same for the statuses of users: those for which there is no room follow as changes.
+    /// Returns the response with users' presences. Presences that do not fit follow as changes.
     public func responses(
         to requestID: String, method: String, presences: [(user: UserID, presence: Presence)]
     ) -> [PacketTail] {
@@ -148,7 +151,8 @@ extension Renderer {
             + presences.dropFirst(first.count).map { presenceChanged($0.user, to: $0.presence) }
     }
 
-    /// The answer to a request that was refused, with the object that is in the way, if there is one.
+    /// Returns the response to a refused request, with the conflicting object if there is one, split if it would be too
+    /// large.
     public func responses(
         to requestID: String, method: String, failure: Failure, for reader: UserID, version: WireVersion
     ) -> [PacketTail] {

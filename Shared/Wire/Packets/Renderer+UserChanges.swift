@@ -2,9 +2,11 @@
 public import StrataModel
 
 extension Renderer {
-    /// The packets by which a user's own sockets are told of an entry of the user's own log. They carry our own `user_position`. No gaps are left.
+    /// Returns the packets that report an entry of a user's own log to the user's sockets. They have the extension
+    /// member `user_position` and no gaps.
     ///
-    /// - Parameter withLastMessage: whether the deletion of a message tells the last message, too: not where a newer one has been told.
+    /// - Parameter withLastMessage: true to include the last message after a deletion. False if a newer last message
+    ///   was already sent.
     public func tails(for change: UserChange, version: WireVersion, withLastMessage: Bool = true) -> [PacketTail] {
         switch change.content {
         case .conversationHidden(let id, let upTo, let wholly):
@@ -16,7 +18,7 @@ extension Renderer {
             return [delete] + (view.map { contents(of: $0, withLastMessage: withLastMessage, change: change, version: version) } ?? [])
         case .messagesHidden(let upTo, let view):
             let delete = conversationDeleted(view.conversation.id, at: .user(change.position), mode: .myDevices, fromPosition: upTo)
-            // What is newer stays, so that the last message is another one only where nothing is newer.
+            // Newer messages remain, so the last message changes only if none remains.
             let tellsLast = withLastMessage && view.lastMessage == nil
             return [delete] + contents(of: view, withLastMessage: tellsLast, change: change, version: version)
         case .messageDeleted(let id, let conversation, let view):
@@ -33,13 +35,14 @@ extension Renderer {
         case .blocksChanged(let blocked, let unblocked):
             return blocked.map { blockChanged($0, isBlocked: true, at: change.position) }
                 + unblocked.map { blockChanged($0, isBlocked: false, at: change.position) }
-        // They are not to find out.
+        // Blocked users must not learn of the block.
         case .blockedBy: return []
         case .obsolete: return []
         }
     }
 
-    /// A property of the other's identity, which clients that do not know it ignore.
+    /// Returns a packet that sets a property of the other user's identity. Clients that do not know the property ignore
+    /// it.
     private func blockChanged(_ user: UserID, isBlocked: Bool, at position: Position) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", of: .identity(user), at: .user(position))
@@ -92,14 +95,14 @@ extension Renderer {
         return packet.finish(.change)
     }
 
-    /// What a conversation holds after messages of it have gone.
+    /// Returns an update of a conversation's last message and counts after the deletion of messages.
     private func contents(of view: ConversationView, withLastMessage: Bool, change: UserChange, version: WireVersion) -> [PacketTail] {
         var further: [PacketTail] = []
         var update = PacketBuilder(self, capacity: 1024)
         update.beginChange("update", of: .conversation(view.conversation.id), at: .user(change.position))
         update.writer.beginArray()
         if !withLastMessage {
-            // Nothing: it has been told.
+            // The last message was already sent.
         } else if var message = view.lastMessage {
             if let portion = portion(of: message, version: version) {
                 further = rest(of: message, after: portion, at: .user(change.position))

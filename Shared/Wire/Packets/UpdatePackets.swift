@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Collects the operations of an `update` into one packet, or, if they are too much for that, into several. None of them leaves a gap.
+/// A collector for the operations of an `update`, which it splits into several packets if necessary. The packets have
+/// no gaps.
 struct UpdatePackets: ~Copyable {
     private let renderer: Renderer
     private let target: PacketBuilder.Target
@@ -19,7 +20,6 @@ struct UpdatePackets: ~Copyable {
         packet.writer.beginArray()
     }
 
-    /// Appends what `body` writes, one operation.
     mutating func addOperation(_ body: (inout PacketBuilder) -> Void) {
         let end = packet.writer.count
         body(&packet)
@@ -39,7 +39,7 @@ struct UpdatePackets: ~Copyable {
         packet.writer.beginArray()
     }
 
-    /// The packets: at least one, which may hold nothing.
+    /// Returns the packets: at least one, possibly without operations.
     consuming func finish() -> [PacketTail] {
         packet.writer.endArray()
         return tails + [packet.finish(.change)]

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// Everything in which two sockets can need a change to be rendered differently. Sockets with equal variants share the rendering.
+/// All properties of a socket that affect the rendering of a change. Sockets with equal variants share the rendering.
 public struct Variant: Hashable, Sendable {
     enum Role: Hashable, Sendable {
-        /// All see the same.
+        /// All readers see the same.
         case anyone
-        /// Added by this change: needs the whole conversation, see ``Renderer/conversationCreated(_:for:version:at:)``.
+        /// Added by this change. The reader needs the whole conversation, see
+        /// ``Renderer/conversationCreated(_:for:version:at:)``.
         case added
-        /// The change altered the reader's counts, and only the reader is told.
+        /// The change altered the reader's counts, which are sent only to the reader.
         case affected
-        /// The reader is told the part that concerns them of a change that not all users are told.
+        /// The change is not sent to all readers. This one receives the part that concerns them.
         case named(UserID)
-        /// Is told nothing of it.
+        /// The reader does not receive the change.
         case excluded
-        /// Sees a message (the new or the last one) like this.
+        /// The reader's relation to the message in the change: the new or the last one.
         case reader(MessageReader)
-        /// Sees another last message than all the others.
+        /// The reader has a different last message than the other readers.
         case override(UserID)
     }
-    /// Of the socket.
+    /// The protocol version of the socket.
     public let version: WireVersion
     let role: Role
-    /// False in a replay, which ends with current counts instead of telling old ones.
+    /// True if counts are included. False in a replay, which ends with current counts.
     public let includesNumbers: Bool
 
-    /// How `reader` needs `change`.
-    /// - Parameter knowsConversation: the reader has been shown it as it is after this change, so that a change by which they came is told as to others.
+    /// Creates the variant of `change` for `reader`.
+    /// - Parameter knowsConversation: true if the reader already has the conversation's state after this change. A
+    ///   change that added the reader is then rendered as for others.
     public init(
         of change: Change, for reader: UserID, version: WireVersion, includesNumbers: Bool = true, knowsConversation: Bool = false
     ) {
@@ -58,18 +60,17 @@ public struct Variant: Hashable, Sendable {
             } else {
                 role = toldTo.map { $0.contains(reader) } ?? true ? .anyone : .excluded
             }
-        // To 2.0 clients a changed message is sent whole, as each of them sees it.
+        // 2.0 clients receive a changed message as a whole, rendered for each kind of reader.
         case .partsChanged(_, _, _, let message):
             role = version == .v2 ? message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone : .anyone
         }
     }
 
-    /// Whether receipts altered the counts of `reader`.
     static func areNumbersAltered(by receipts: [Change.Receipt], in change: Change, of reader: UserID) -> Bool {
         change.numbers[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read }
     }
 
-    /// Whether the change added the reader, so that ``Renderer/tails(for:variant:)`` is empty and the reader is sent
-    /// ``Renderer/conversationCreated(_:for:version:at:)`` with their own view instead.
+    /// True if the change added the reader. ``Renderer/tails(for:variant:)`` is then empty, and the reader receives
+    /// ``Renderer/conversationCreated(_:for:version:at:)`` with their own view.
     public var needsView: Bool { role == .added }
 }

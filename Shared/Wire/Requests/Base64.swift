@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks base64 without decoding it.
+/// Validation of base64 text without decoding.
 enum Base64 {
-    /// Bytes that `text` decodes to; nil unless it is base64 in the ordinary alphabet, padded, without white space.
+    /// Returns the number of decoded bytes. Returns nil unless `text` is base64 in the standard alphabet, padded,
+    /// without white space.
     static func decodedCount(_ text: String) -> Int? {
         let utf8 = text.utf8
         let count = utf8.count

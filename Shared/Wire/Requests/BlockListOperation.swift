@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// One operation on the list of users whom a user has blocked.
+/// An operation on the list of users that a user has blocked.
 public enum BlockListOperation: Hashable, Sendable {
     case add([UserID])
     case remove([UserID])
-    /// All others are unblocked.
+    /// Replaces the list. All other users are unblocked.
     case set([UserID])
 
-    /// True if the operation blocks this user.
+    /// Returns true if the operation blocks this user.
     public func blocks(_ user: UserID) -> Bool {
         switch self {
         case .add(let users), .set(let users): users.contains(user)
@@ -17,11 +17,12 @@ public enum BlockListOperation: Hashable, Sendable {
     }
 }
 
-/// The body of a request of an app's own server that blocks one user: `{"user_id": "ben"}`.
+/// The body of an app server's request to block one user: `{"user_id": "ben"}`.
 public struct BlockBody: Hashable, Sendable {
-    /// Who is blocked.
+    /// The user to block.
     public let user: UserID
 
+    /// Parses the body.
     /// - Throws: ``Failure`` `missing_property` or `invalid_property` for `user_id`.
     public init(_ json: JSONValue) throws(Failure) {
         let text = try Members(json).requiredString("user_id")

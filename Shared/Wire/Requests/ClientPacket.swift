@@ -2,31 +2,33 @@
 public import NIOCore
 public import StrataModel
 
-/// A frame from a client, read as far as all methods have in common (docs/conformance.md §12.2, §12.3, §12.6). It takes little memory, whatever is in the frame.
+/// A client's frame, parsed as far as all methods have in common (docs/conformance.md §12.2, §12.3, §12.6). It uses
+/// little memory, regardless of the frame's content.
 public enum ClientPacket: Hashable, Sendable {
     case request(Request)
-    /// `requestID`: the client wants a response.
+    /// A typing signal. `requestID` is set if the client wants a response.
     case typing(ConversationID, TypingAction, requestID: String?)
-    /// A signal that no client is told of, and that wants no response: it is about something that is no conversation
-    /// (docs/conformance.md §11, §12.6), or of a kind that a later version of the protocol may have.
+    /// A signal without effect and without response. Either its object is not a conversation (docs/conformance.md §11,
+    /// §12.6), or its kind belongs to a later version of the protocol.
     case dropped
-    /// Something with a `request_id` that can only be answered by a failure.
+    /// A frame with a `request_id` that can only be answered by a failure.
     case refused(requestID: String, method: String, Failure)
 
-    /// A request for a method, known or not.
+    /// A request for a method, which may be unknown.
     public struct Request: Hashable, Sendable {
-        /// Chosen by the client; any string of at most ``ClientPacket/requestIDBytes``.
+        /// The `request_id`, chosen by the client: any string of at most ``ClientPacket/requestIDBytes`` bytes.
         public var id: String
-        /// As the client spelled it, known or not.
+        /// The method as spelled by the client. It may be unknown.
         public var method: String
-        /// As the client sent it, unchecked.
+        /// The `object_id` as sent by the client, unchecked.
         public var objectID: String?
-        /// Members of `data` that are needed before the request's turn: `id`, `ordered`, `action` and `from_timestamp`. Null if the client sent no data.
+        /// The members of `data` that are needed before the request is carried out: `id`, `ordered`, `action` and
+        /// `from_timestamp`. Null if the client sent no data.
         public var outline: JSONValue
-        /// The bytes that ``ClientPacket/data(in:)`` takes, estimated from above.
+        /// An upper estimate of the bytes that ``ClientPacket/data(in:)`` allocates.
         public var parsedBytes: Int
 
-        /// A request of these values.
+        /// Creates a request.
         public init(id: String, method: String, objectID: String? = nil, outline: JSONValue = .null, parsedBytes: Int = 0) {
             self.id = id
             self.method = method
@@ -35,7 +37,7 @@ public enum ClientPacket: Hashable, Sendable {
             self.parsedBytes = parsedBytes
         }
 
-        /// The conversation the request is about.
+        /// Returns the id of the request's conversation.
         /// - Throws: ``Failure`` naming `object_id`.
         public func conversationID() throws(Failure) -> ConversationID {
             guard let objectID else { throw .missing("object_id") }
@@ -44,13 +46,14 @@ public enum ClientPacket: Hashable, Sendable {
         }
     }
 
-    /// Longest `request_id` that is answered.
+    /// The maximum length of a `request_id`, in bytes.
     public static let requestIDBytes = 256
-    /// Longest name of a method that is answered.
+    /// The maximum length of a method's name, in bytes.
     public static let methodBytes = 128
 
-    /// - Throws: ``Failure`` for a frame that cannot even be answered: no JSON, an unknown type, a request without `request_id`, a signal that
-    ///   is malformed and wants no response.
+    /// Parses a frame.
+    /// - Throws: ``Failure`` for a frame that cannot be answered: invalid JSON, an unknown type, a request without
+    ///   `request_id`, or a malformed signal that wants no response.
     public init(parsing frame: ByteBuffer) throws(Failure) {
         let parsed: (value: JSONValue, parsedBytes: Int)
         do throws(JSONError) {
@@ -67,8 +70,8 @@ public enum ClientPacket: Hashable, Sendable {
         }
     }
 
-    /// Parses the data of a request: null if the client sent none.
-    /// - Parameter frame: the frame of the request, which was checked before.
+    /// Parses the data of a request. Returns null if the client sent none.
+    /// - Parameter frame: the frame of the request, already validated.
     public static func data(in frame: ByteBuffer) throws(Failure) -> JSONValue { try JSONReader.body(frame)["body"]?["data"] ?? .null }
 
     private static let outline = JSONOutline([

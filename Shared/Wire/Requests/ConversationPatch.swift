@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// The body of `PATCH /conversations/:uuid` (docs/conformance.md §5.5, §5.6, §14): checked as a whole, so that nothing is applied if anything is
-/// wrong.
+/// The body of `PATCH /conversations/:uuid` (docs/conformance.md §5.5, §5.6, §14). It is validated as a whole, so that
+/// an invalid patch has no effect.
 public struct ConversationPatch: Hashable, Sendable {
-    /// In the order of the request.
+    /// The operations on participants, in the order of the request.
     public var participants: [ParticipantOperation] = []
-    /// In the order of the request. That the two kinds are apart changes nothing: neither can see what the other did.
+    /// The operations on metadata, in the order of the request. Separating the two kinds does not change the result,
+    /// because they do not interact.
     public var metadata: [MetadataOperation] = []
-    /// An empty patch is valid and does nothing.
+    /// True if the patch has no operations. An empty patch is valid and has no effect.
     public var isEmpty: Bool { participants.isEmpty && metadata.isEmpty }
 
-    /// - Parameter sender: what apps' own servers are told of a malformed operation is in the words of the Server API (docs/server-api.md).
-    /// - Throws: ``Failure`` `invalid_request` if this is no list of operations, `invalid_property` or `missing_property` if one cannot be
-    ///   taken, `invalid_operation` if it makes no sense on its property. Always names the property at fault; what belongs to no property of the
-    ///   conversation is named by the index of the operation, for example `0.operation`.
+    /// Parses a patch.
+    /// - Parameter sender: for an app's own server, failures of malformed operations follow the Server API
+    ///   (docs/server-api.md).
+    /// - Throws: ``Failure`` naming the invalid property. A failure that concerns no property of the conversation names
+    ///   the index of the operation, for example `0.operation`.
+    ///   - `invalid_request`: the body is not a list of operations.
+    ///   - `invalid_property` or `missing_property`: an operation is invalid.
+    ///   - `invalid_operation`: the operation is not applicable to its property.
     public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
         guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The body must be an array of operations.") }
         var room = Limits.metadataRequestBytes
@@ -45,7 +50,7 @@ public struct ConversationPatch: Hashable, Sendable {
         }
     }
 
-    /// The Server API has an error of its own for each member that an operation lacks, and for an operation that it does not know.
+    /// Throws the errors that the Server API defines for missing members and unknown operations.
     private static func checkForm(of members: Members, at index: Int) throws(Failure) {
         let word = try members.string("operation")
         guard let word else { throw .missing("\(index).operation") }
@@ -63,7 +68,7 @@ public struct ConversationPatch: Hashable, Sendable {
     ) throws(Failure) -> ParticipantOperation {
         switch verb {
         case .add, .remove:
-            // Version 1 clients put the user's id into `value`; here it is taken where there is no `id`.
+            // Version 1 clients send the user's id in `value`. It is used if `id` is missing.
             guard let named = members["id"] ?? members["value"] else { throw .missing("\(index).id") }
             guard case .string(let text) = named, let user = sender.userID(text) else {
                 throw .invalid("participants", reason: "can only have identities added and removed")
@@ -81,7 +86,7 @@ public struct ConversationPatch: Hashable, Sendable {
     private static func metadataOperation(
         _ verb: Verb, members: Members, keys: ArraySlice<String>, at index: Int, from sender: RequestSender, room: inout Int
     ) throws(Failure) -> MetadataOperation {
-        // A key may hold an escaped dot, and must not become two keys by joining.
+        // A key with an escaped dot must not become two keys when joined.
         guard keys.allSatisfy({ $0.utf8.allSatisfy(MetadataPath.isKeyByte) }) else {
             let name = "metadata." + keys.map(PatchPath.escape).joined(separator: ".")
             throw .invalid(shortened(name), reason: "has a key with a character other than letters, digits, - and _")
@@ -92,7 +97,7 @@ public struct ConversationPatch: Hashable, Sendable {
         case .set:
             try path.checkSettable()
             guard let value = members.raw("value") else { throw .missing("\(index).value") }
-            // To set it to null is how the Server API has a property cleared.
+            // In the Server API, setting a property to null clears it.
             if sender == .server, path == .root, value.isNull { return .set(path, leaves: []) }
             return .set(path, leaves: try MetadataBody.leaves(of: value, at: path, room: &room))
         case .delete:
@@ -108,7 +113,7 @@ public struct ConversationPatch: Hashable, Sendable {
     private static func pointless(_ property: String, reason: String) -> Failure {
         Failure(.invalidOperation, "The property \(property) \(reason).", detail: .property(property))
     }
-    /// A failure tells a client what it sent, but not a megabyte of it.
+    /// Returns the property's name, shortened so that a failure never contains a megabyte of the client's input.
     private static func shortened(_ property: String) -> String {
         property.utf8.count <= Limits.metadataPathBytes ? property : String(property.unicodeScalars.prefix(100)) + "…"
     }

@@ -3,19 +3,21 @@ public import StrataModel
 
 /// The body of `POST /conversations` and the data of `Conversation.create` (docs/conformance.md §5.4).
 public struct CreateConversationBody: Hashable, Sendable {
-    /// The client's own id, if it gave one.
+    /// The id chosen by the client; nil: none.
     public var id: ConversationID?
-    /// Each once, as asked for: the creator may be missing. How many there may be is decided by the service, which knows the setting.
+    /// The requested participants without duplicates. The creator may be missing. The service limits their number
+    /// according to its settings.
     public var participants: [UserID]
-    /// True if the client did not say.
+    /// True for a distinct conversation, which is the default.
     public var isDistinct: Bool
-    /// Nil: not given, which for a distinct match equals anything.
+    /// The metadata; nil if not given. For a distinct conversation, nil matches any metadata.
     public var metadata: MetadataTree?
-    /// A member of our own: which receipts are switched off.
+    /// The disabled receipts, an extension member.
     public var receiptPolicy: ReceiptPolicy = []
 
-    /// - Parameter sender: an app's own server does not take part, and so has to name at least one participant.
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses the body.
+    /// - Parameter sender: an app's own server does not participate itself, so it must name at least one participant.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
         let members = try Members(sender == .server ? json.withoutEmptyIDs : json)
         guard let elements = try members.array("participants") else { throw members.missing("participants") }

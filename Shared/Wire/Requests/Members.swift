@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// An object of a request that is being read. Absent and null are the same; unknown members are ignored.
+/// An object of a request, with typed access to its members. Absent and null members are equivalent; unknown members
+/// are ignored.
 struct Members {
-    /// Where the object lies in the request, for the names in failures.
+    /// The position of the object in the request, used for property names in failures.
     enum Place {
         case body
         case element(StaticString, Int)
@@ -25,7 +26,9 @@ struct Members {
     private let members: [JSONValue.Member]
     let place: Place
 
-    /// - Throws: ``Failure`` if `value` is no object: `invalid_request` for a whole body, `invalid_property` for a piece of one.
+    /// Creates an accessor.
+    /// - Throws: ``Failure`` if `value` is not an object: `invalid_request` for a whole body, `invalid_property` for a
+    ///   part of it.
     init(_ value: JSONValue, at place: Place = .body) throws(Failure) {
         guard case .object(let members) = value else {
             if let name = place.name { throw .invalid(name, reason: "must be an object") }
@@ -40,7 +43,7 @@ struct Members {
         if case .null? = value { return nil }
         return value
     }
-    /// The member as it is, where null means something else than absent.
+    /// Returns the unchanged member, for use where null and absent differ.
     func raw(_ name: StaticString) -> JSONValue? { members.last { Members.equal($0.name, to: name) }?.value }
 
     func string(_ name: StaticString) throws(Failure) -> String? {
@@ -78,9 +81,9 @@ struct Members {
     }
 }
 
-/// Reads identity ids and bare user ids alike. Decoding them and encoding them again where they are shown makes equal what clients compare as
-/// strings (docs/conformance.md §1.6).
-/// - Parameter sender: who sent the request, which decides how a bare user id is read.
+/// Parses a list of identity ids and bare user ids, and removes duplicates. Decoding ids and encoding them again for
+/// display normalizes them, because clients compare them as strings (docs/conformance.md §1.6).
+/// - Parameter sender: the sender of the request, which determines the format of bare user ids.
 func userIDs(_ elements: [JSONValue], in property: String, from sender: RequestSender = .client) throws(Failure) -> [UserID] {
     var seen: Set<UserID> = []
     var users: [UserID] = []

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Reads metadata out of a request: nested objects with strings as leaves (docs/conformance.md §5.1).
+/// A parser for metadata in requests: nested objects with strings as leaves (docs/conformance.md §5.1).
 enum MetadataBody {
-    /// The leaves of an object, or the only leaf of a string, below `path`.
-    /// - Parameter room: the bytes of paths and values that the request may still have.
-    /// - Throws: ``Failure`` naming `metadata.<path>` of the first thing that cannot be taken.
+    /// Returns the leaves of an object below `path`, or the single leaf of a string at `path`.
+    /// - Parameter room: the remaining bytes of paths and values for the request.
+    /// - Throws: ``Failure`` naming `metadata.<path>` of the first invalid value.
     static func leaves(of value: JSONValue, at path: MetadataPath, room: inout Int) throws(Failure) -> [MetadataLeaf] {
         var leaves: [MetadataLeaf] = []
         try collect(value, at: path, depth: path.keys.count, into: &leaves, room: &room)
@@ -26,7 +26,7 @@ enum MetadataBody {
             guard text.utf8.count <= Limits.metadataValueBytes else {
                 throw .invalid(name(of: path), reason: "is longer than \(Limits.metadataValueBytes) bytes")
             }
-            // Strings read from JSON have none; those of other callers could.
+            // Strings from the JSON parser contain no NUL, but those of other callers may.
             guard !text.utf8.contains(0) else { throw .invalid(name(of: path), reason: "contains a NUL character") }
             let leaf = MetadataLeaf(path: path, value: text)
             room -= leaf.bytes
@@ -53,7 +53,7 @@ enum MetadataBody {
         guard key.utf8.allSatisfy(MetadataPath.isKeyByte) else {
             throw .invalid(name(of: path) + "." + PatchPath.escape(key), reason: "has a key with a character other than letters, digits, - and _")
         }
-        // Those above were checked before.
+        // The keys above were already checked.
         if MetadataPath.reservedKeys.contains(key[...]) { try whole.checkSettable() }
         guard depth <= Limits.metadataDepth else { throw .invalid(name(of: whole), reason: "is nested deeper than \(Limits.metadataDepth) levels") }
         return whole

@@ -2,12 +2,14 @@
 public import StrataModel
 
 extension MetadataCondition {
-    /// Reads the condition out of a query string: `metadata.status=open`, `metadata.status.exists=true` or `metadata.status.prefix=op`.
+    /// Parses the condition in a query string: `metadata.status=open`, `metadata.status.exists=true` or
+    /// `metadata.status.prefix=op`. Returns nil if there is none.
     ///
-    /// `metadata.status.equals=open` is the same as the first; a path whose last key is `exists`, `prefix` or `equals` needs it.
+    /// `metadata.status.equals=open` is equivalent to the first form. It is required if the last key of the path is
+    /// `exists`, `prefix` or `equals`.
     ///
-    /// - Parameter parameters: all parameters of the query, decoded, in any order.
-    /// - Throws: ``Failure`` naming the parameter at fault. Nil: there is no condition.
+    /// - Parameter parameters: all decoded parameters of the query, in any order.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init?(parameters: some Sequence<(name: String, value: String)>) throws(Failure) {
         var found: (name: String, value: String)?
         for parameter in parameters where parameter.name == "metadata" || parameter.name.hasPrefix("metadata.") {
@@ -43,21 +45,23 @@ extension MetadataCondition {
         return MetadataCondition(path: try MetadataPath(validating: path.dropLast(word.count + 1)), test: test)
     }
 
-    /// A parameter's name comes from the client, and may be of any length.
+    /// Returns the name of a parameter for a failure, shortened because it comes from the client and can have any
+    /// length.
     private static func shown(_ name: String) -> String { String(name.unicodeScalars.prefix(200)) }
 }
 
-/// The query of `GET /apps/:app/conversations`, which asks for conversations by their metadata.
+/// The query of `GET /apps/:app/conversations`, which lists conversations by a metadata condition.
 public struct FoundConversationsQuery: Hashable, Sendable {
-    /// Which page of the list.
+    /// The requested page of the list.
     public var page: PageQuery<ConversationID>
-    /// Which conversations.
+    /// The condition on the conversations' metadata.
     public var condition: MetadataCondition
 
+    /// Parses the query.
     /// - Parameters:
     ///   - condition: nil if the query has none.
-    ///   - parameter: the decoded value of a query parameter; nil if it is absent.
-    /// - Throws: ``Failure`` naming the parameter at fault.
+    ///   - parameter: returns the decoded value of a query parameter; nil if it is absent.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init(condition: MetadataCondition?, parameter: (String) -> String?) throws(Failure) {
         page = try PageQuery(parameter: parameter)
         guard let condition else {
@@ -71,9 +75,10 @@ public struct FoundConversationsQuery: Hashable, Sendable {
 
 /// The body of `POST /apps/:app/indexes`.
 public struct IndexBody: Hashable, Sendable {
-    /// The key path that the app names.
+    /// The key path to index.
     public var path: MetadataPath
 
+    /// Parses the body.
     /// - Throws: ``Failure`` naming `property`.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
@@ -82,10 +87,10 @@ public struct IndexBody: Hashable, Sendable {
 }
 
 extension MetadataIndex {
-    /// The property that is indexed, as clients name it.
+    /// The name of the indexed property for clients.
     public var property: String { "metadata.\(path.dotted)" }
 
-    /// The path in the name of a property such as `metadata.status`.
+    /// Returns the path in the name of a property such as `metadata.status`.
     /// - Throws: ``Failure`` naming `property`.
     public static func path(in property: String) throws(Failure) -> MetadataPath {
         guard property.hasPrefix("metadata.") else {
@@ -102,7 +107,7 @@ extension MetadataIndex {
 }
 
 extension Renderer {
-    /// A key path that an app has named.
+    /// Writes an index of an app.
     public func writeIndex(_ index: MetadataIndex, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("url")

@@ -2,21 +2,20 @@
 import FoundationEssentials
 public import StrataModel
 
-/// Message parts as clients send them: with a message, or to change one (docs/conformance.md §6.2, §6.5, §6.7).
+/// A parser for message parts in requests, sent with a message or to change one (docs/conformance.md §6.2, §6.5, §6.7).
 public enum PartBody {
-    /// One part of a message that exists.
-    /// - Parameter version: what a 2.0 client calls a part is no id, so it is given one.
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses one part of an existing message.
+    /// - Parameter version: the protocol version. A part from a 2.0 client receives a new id, because 2.0 has no part
+    ///   ids.
+    /// - Throws: ``Failure`` naming the invalid property.
     public static func part(_ json: JSONValue, of message: MessageID, version: WireVersion) throws(Failure) -> MessagePart {
         let members = try Members(json)
         return try part(members, id: version == .v3 ? try id(members, of: message) : nil)
     }
 
-    /// All parts of a message.
-    /// - Parameters:
-    ///   - message: its id, if it is known: the ids of the parts must lie under it.
-    ///   - limit: as many there may be.
-    /// - Throws: ``Failure`` naming the property at fault, for example `parts.0.mime_type`.
+    /// Parses all parts of a message.
+    /// - Parameter message: the message's id, if known. The ids of the parts must begin with it.
+    /// - Throws: ``Failure`` naming the invalid property, for example `parts.0.mime_type`.
     public static func parts(
         _ elements: [JSONValue], of message: MessageID?, version: WireVersion, limit: Int = Limits.partsPerMessage
     ) throws(Failure) -> [MessagePart] {
@@ -40,7 +39,7 @@ public enum PartBody {
         return parts
     }
 
-    /// The id a 3.0 client chose: `<message id>/parts/<uuid>`, or the UUID alone.
+    /// Returns the id chosen by a 3.0 client: `<message id>/parts/<uuid>` or only the UUID.
     private static func id(_ members: Members, of message: MessageID?) throws(Failure) -> UUID? {
         guard let text = try members.string("id") else { return nil }
         if let uuid = UUID(text: text.utf8) { return uuid }
@@ -68,7 +67,7 @@ public enum PartBody {
         let body = try members.requiredString("body")
         switch try members.string("encoding") {
         case nil:
-            // No text has more UTF-16 units than bytes of UTF-8, so that most need not be counted.
+            // A text never has more UTF-16 units than bytes of UTF-8, so most need not be counted.
             guard body.utf8.count <= Limits.inlinePartUnits || body.utf16.count <= Limits.inlinePartUnits else {
                 throw members.invalid("body", reason: "is longer than \(Limits.inlinePartUnits) characters")
             }
@@ -81,8 +80,8 @@ public enum PartBody {
         }
     }
 
-    /// Whether the size is right is decided by the service, which knows that of the upload.
-    /// - Returns: nil if nothing is said; -1, which no content has, for what is no number of bytes.
+    /// Returns the stated size. The service compares it with the uploaded size.
+    /// - Returns: nil if no size is stated; -1, which no content has, if the value is not a valid size.
     private static func statedSize(_ json: JSONValue?) -> Int? {
         guard let json, !json.isNull else { return nil }
         guard let size = json.integerValue, size >= 0 else { return -1 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The path of a property in a patch: segments joined by dots, dots and backslashes in them escaped (docs/conformance.md §14.3).
+/// The path of a property in a patch: segments joined by dots. Dots and backslashes in segments are escaped
+/// (docs/conformance.md §14.3).
 public enum PatchPath {
-    /// `segment` as it stands in a path.
+    /// Returns `segment` escaped for a path.
     public static func escape(_ segment: String) -> String {
         guard segment.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "\\") }) else { return segment }
         var out = ""
@@ -14,7 +15,7 @@ public enum PatchPath {
         return out
     }
 
-    /// The segments of `path`; nil if one is empty, or the path ends in the middle of an escape.
+    /// Returns the segments of `path`, or nil if a segment is empty or the last escape is incomplete.
     public static func segments(of path: String) -> [String]? {
         var segments: [String] = []
         var current = ""

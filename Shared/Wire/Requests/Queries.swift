@@ -2,17 +2,18 @@
 public import FoundationEssentials
 public import StrataModel
 
-/// One page of a list, as asked for in a query string (docs/conformance.md §1.8).
+/// The paging parameters of a list's query string (docs/conformance.md §1.8).
 public struct PageQuery<ID: ObjectID>: Hashable, Sendable {
-    /// 1 to the maximum.
+    /// The page size: 1 to the maximum.
     public var pageSize: Int
-    /// Return what comes after this object.
+    /// The object after which the page begins; nil: the beginning of the list.
     public var fromID: ID?
 
+    /// Parses the parameters.
     /// - Parameters:
-    ///   - parameter: the decoded value of a query parameter; nil if it is absent.
-    ///   - maximum: larger pages are cut down to it; also the default.
-    /// - Throws: ``Failure`` naming the parameter at fault.
+    ///   - parameter: returns the decoded value of a query parameter; nil if it is absent.
+    ///   - maximum: the maximum and default page size. Larger sizes are reduced to it.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init(maximum: Int = Limits.pageSize, parameter: (String) -> String?) throws(Failure) {
         pageSize = try checkedPageSize(parameter("page_size"), maximum: maximum)
         fromID = nil
@@ -25,17 +26,18 @@ public struct PageQuery<ID: ObjectID>: Hashable, Sendable {
 
 /// The query of `GET /conversations` (docs/conformance.md §5.2).
 public struct ConversationsQuery: Hashable, Sendable {
-    /// Which page of the list.
+    /// The requested page of the list.
     public var page: PageQuery<ConversationID>
-    /// By what it is sorted.
+    /// The sort order.
     public var order: ConversationOrder
-    /// Which messages come with each conversation; nil: none.
+    /// The messages to include with each conversation; nil: none.
     public var messages: LoadedMessages?
-    /// Which conversations of the list; nil: all.
+    /// A condition on the conversations' metadata; nil: none.
     public var condition: MetadataCondition?
 
+    /// Parses the query.
     /// - Parameter condition: nil if the query has none.
-    /// - Throws: ``Failure`` naming the parameter at fault.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init(condition: MetadataCondition? = nil, parameter: (String) -> String?) throws(Failure) {
         page = try PageQuery(parameter: parameter)
         let word = parameter("sort_by") ?? ""
@@ -51,17 +53,17 @@ public struct ConversationsQuery: Hashable, Sendable {
     }
 }
 
-/// Which messages of a conversation come together with it, always the newest ones.
+/// The messages to load together with a conversation, always the newest ones.
 public enum LoadedMessages: Hashable, Sendable {
-    /// So many.
+    /// The given number of messages.
     case newest(Int)
-    /// All from the first unread one on; where all are read, the newest one.
+    /// All messages from the first unread one, or the newest one if all are read.
     case unread
 
-    /// As many as can be asked for by number.
+    /// The maximum number of messages that can be requested.
     public static let maximum = 100
 
-    /// Nil without a value, which asks for none.
+    /// Parses the parameter. Returns nil if it is absent or empty, which requests no messages.
     /// - Throws: ``Failure`` naming the parameter.
     init?(_ text: String?) throws(Failure) {
         guard let text, !text.isEmpty else { return nil }
@@ -77,18 +79,19 @@ public enum LoadedMessages: Hashable, Sendable {
     }
 }
 
-/// The query of `GET /identities?ids=…`, which asks for certain users instead of a page of those the user follows.
+/// The query of `GET /identities?ids=…`, which requests specific users instead of a page of the followed users.
 public struct IdentitiesQuery: Hashable, Sendable {
-    /// In the order in which they are named first.
+    /// The users without duplicates, in the order of the request.
     public var users: [UserID]
 
-    /// As many as can be named.
+    /// The maximum number of users.
     public static let maximum = 100
 
+    /// Parses the query.
     /// - Parameters:
-    ///   - values: the decoded values of all parameters `ids`. Ids are separated by commas; one whose user id has a comma in it has it percent-encoded, as
-    ///     identity ids have.
-    ///   - sender: who asks, which decides how a bare user id is read.
+    ///   - values: the decoded values of all `ids` parameters. Commas separate ids. A comma within a user id must be
+    ///     percent-encoded, as in identity ids.
+    ///   - sender: the sender of the request, which determines the format of bare user ids.
     /// - Throws: ``Failure`` naming the parameter.
     public init(ids values: [String], from sender: RequestSender = .client) throws(Failure) {
         users = []
@@ -102,15 +105,16 @@ public struct IdentitiesQuery: Hashable, Sendable {
     }
 }
 
-/// The query of `GET /identities` and its like, which list by user id.
+/// The query of `GET /identities` and similar lists, which are sorted by user id.
 public struct UsersQuery: Hashable, Sendable {
-    /// 1 to the maximum.
+    /// The page size: 1 to the maximum.
     public var pageSize: Int
-    /// Return what comes after this user.
+    /// The user after which the page begins; nil: the beginning of the list.
     public var fromID: UserID?
 
-    /// - Parameter sender: who asks, which decides how a bare user id is read.
-    /// - Throws: ``Failure`` naming the parameter at fault.
+    /// Parses the query.
+    /// - Parameter sender: the sender of the request, which determines the format of bare user ids.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init(maximum: Int = 500, from sender: RequestSender = .client, parameter: (String) -> String?) throws(Failure) {
         pageSize = try checkedPageSize(parameter("page_size"), maximum: maximum)
         fromID = nil
@@ -123,12 +127,13 @@ public struct UsersQuery: Hashable, Sendable {
 
 /// The query of the list of a user's sessions, for an app's own server.
 public struct SessionsQuery: Hashable, Sendable {
-    /// 1 to the maximum.
+    /// The page size: 1 to the maximum.
     public var pageSize: Int
-    /// Return what comes after this session.
+    /// The session after which the page begins; nil: the beginning of the list.
     public var from: UUID?
 
-    /// - Throws: ``Failure`` naming the parameter at fault.
+    /// Parses the query.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init(parameter: (String) -> String?) throws(Failure) {
         pageSize = try checkedPageSize(parameter("page_size"), maximum: Limits.pageSize)
         from = nil
@@ -141,13 +146,13 @@ public struct SessionsQuery: Hashable, Sendable {
 
 /// The query of the two `DELETE` requests (docs/conformance.md §5.7, §6.6).
 public struct DeletionQuery: Hashable, Sendable {
-    /// Who the deletion is for.
+    /// The scope of the deletion.
     public var mode: DeletionMode
-    /// Of a conversation with mode `my_devices`: leave it, too.
+    /// True to also leave a conversation, with mode `my_devices`.
     public var leave: Bool
 
-    /// `destroy=true` is an old spelling of `mode=all_participants`.
-    /// - Throws: ``Failure`` naming the parameter at fault.
+    /// Parses the query. `destroy=true` is an old spelling of `mode=all_participants`.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init(parameter: (String) -> String?) throws(Failure) {
         let destroy = try DeletionQuery.flag("destroy", from: parameter)
         if let word = parameter("mode"), !word.isEmpty {
@@ -171,14 +176,15 @@ public struct DeletionQuery: Hashable, Sendable {
 
 /// The query of `DELETE /conversations/:uuid` (docs/conformance.md §5.7).
 public struct ConversationDeletionQuery: Hashable, Sendable {
-    /// Who the deletion is for.
+    /// The scope of the deletion.
     public var mode: DeletionMode
-    /// With mode `my_devices`: leave the conversation, too.
+    /// True to also leave the conversation, with mode `my_devices`.
     public var leave: Bool
-    /// With mode `my_devices`: a position of the conversation's changes, beyond which everything stays. Nil: everything goes.
+    /// The position of the last change to delete, with mode `my_devices`; later changes stay. Nil: everything.
     public var upTo: Position?
 
-    /// - Throws: ``Failure`` naming the parameter at fault.
+    /// Parses the query.
+    /// - Throws: ``Failure`` naming the invalid parameter.
     public init(parameter: (String) -> String?) throws(Failure) {
         let deletion = try DeletionQuery(parameter: parameter)
         (mode, leave) = (deletion.mode, deletion.leave)
@@ -187,18 +193,18 @@ public struct ConversationDeletionQuery: Hashable, Sendable {
             throw .invalid("position", reason: "must be the position of a change: a whole number, and not negative")
         }
         guard mode == .myDevices else { throw .invalid("position", reason: "goes with mode=my_devices only") }
-        // Digits only: what is too large is beyond every position.
+        // The text has only digits, so a number that does not fit exceeds every position.
         upTo = Position(Int64(text) ?? .max)
     }
 }
 
-/// Too large is cut down; what is no page size at all is refused.
+/// Parses a page size. A size above the maximum is reduced; an invalid one is refused.
 private func checkedPageSize(_ text: String?, maximum: Int) throws(Failure) -> Int {
     guard let text, !text.isEmpty else { return maximum }
     guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else {
         throw .invalid("page_size", reason: "must be a positive integer")
     }
-    // Digits only, so that it can fail by nothing but its size.
+    // The text has only digits, so parsing fails only if the number is too large.
     let size = Int(text) ?? Int.max
     guard size > 0 else { throw .invalid("page_size", reason: "must be a positive integer") }
     return min(size, maximum)

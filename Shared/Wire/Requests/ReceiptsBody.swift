@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// The body of `POST /conversations/:uuid/receipts`: how far several messages of a conversation came.
+/// The body of `POST /conversations/:uuid/receipts`: a receipt for several messages of a conversation.
 public struct ReceiptsBody: Hashable, Sendable {
-    /// Messages of one request, at most.
+    /// The maximum number of messages in a request.
     public static let limit = 1000
 
-    /// How far they came.
+    /// The kind of the receipt.
     public var kind: ReceiptKind
-    /// Each once, at least one.
+    /// The messages without duplicates, at least one.
     public var messages: [MessageID]
 
-    /// - Throws: ``Failure`` naming `type`, `ids`, or an element of these.
+    /// Parses the body.
+    /// - Throws: ``Failure`` naming `type`, `ids` or an element of `ids`.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
         kind = try ReceiptBody(json).kind

@@ -5,20 +5,20 @@ public import StrataModel
 
 /// The body of `POST /conversations/:uuid/messages` and the data of `Message.create` (docs/conformance.md §6.5).
 public struct SendMessageBody: Hashable, Sendable {
-    /// Bytes of a notification that is kept; a longer one is dropped, as nothing about it may refuse a message.
+    /// The maximum size of a notification, in bytes. A longer one is discarded, because a notification must never cause
+    /// the refusal of a message.
     public static let notificationBytes = 16 * 1024
 
-    /// The client's own id, if it gave one.
+    /// The id chosen by the client; nil: none.
     public var id: MessageID?
-    /// At least one, each with an id.
+    /// The parts, at least one, each with an id.
     public var parts: [MessagePart]
-    /// JSON text.
+    /// The notification as JSON text.
     public var notification: String?
 
-    /// - Parameters:
-    ///   - version: 2.0 clients number their parts, and get ids that they never see.
-    ///   - partsLimit: as many parts there may be.
-    /// - Throws: ``Failure`` naming the property at fault, for example `parts.0.mime_type`.
+    /// Parses the body.
+    /// - Parameter version: the protocol version. The parts of 2.0 clients receive ids that these clients never see.
+    /// - Throws: ``Failure`` naming the invalid property, for example `parts.0.mime_type`.
     public init(_ json: JSONValue, version: WireVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
         let members = try Members(json)
         id = nil
@@ -31,7 +31,8 @@ public struct SendMessageBody: Hashable, Sendable {
         notification = SendMessageBody.notification(members["notification"])
     }
 
-    /// Never refuses anything (docs/conformance.md §6.5): what cannot be a notification is none.
+    /// Returns the notification, or nil if the value is not a valid one. It never refuses a message
+    /// (docs/conformance.md §6.5).
     static func notification(_ value: JSONValue?) -> String? {
         guard case .object? = value, let value else { return nil }
         var writer = JSONWriter(capacity: 256)

@@ -3,12 +3,13 @@ public import StrataModel
 
 /// The body of `POST /sessions` (docs/conformance.md §3.4).
 public struct SessionBody: Hashable, Sendable {
-    /// The app the user wants to sign in to.
+    /// The app to sign in to.
     public var appID: AppID
-    /// Unchecked.
+    /// The identity token, not yet verified.
     public var identityToken: String
 
-    /// - Throws: ``Failure`` naming the property at fault; `invalid_app_id` for an app id that can be none.
+    /// Parses the body.
+    /// - Throws: ``Failure`` naming the invalid property; `invalid_app_id` for a malformed app id.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
         identityToken = try members.requiredString("identity_token")
@@ -20,9 +21,10 @@ public struct SessionBody: Hashable, Sendable {
 
 /// The body of `POST /messages/:uuid/receipts` (docs/conformance.md §7).
 public struct ReceiptBody: Hashable, Sendable {
-    /// How far the message came.
+    /// The kind of the receipt.
     public var kind: ReceiptKind
 
+    /// Parses the body.
     /// - Throws: ``Failure`` naming `type`.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
@@ -35,9 +37,10 @@ public struct ReceiptBody: Hashable, Sendable {
 
 /// The body of `POST /conversations/:uuid/mark_all_read` (docs/conformance.md §5.8).
 public struct MarkAllReadBody: Hashable, Sendable {
-    /// Nil: everything.
+    /// The position up to which messages are marked as read; nil: all messages.
     public var upTo: Position?
 
+    /// Parses the body.
     /// - Parameter json: nil if the request has no body.
     /// - Throws: ``Failure`` naming `position`.
     public init(_ json: JSONValue?) throws(Failure) {
@@ -51,9 +54,10 @@ public struct MarkAllReadBody: Hashable, Sendable {
 
 /// The data of `Event.replay` (docs/conformance.md §12.9).
 public struct ReplayBody: Hashable, Sendable {
-    /// Everything from this time on is to be sent again.
+    /// The time from which changes are replayed.
     public var from: Timestamp
 
+    /// Parses the data.
     /// - Throws: ``Failure`` naming `from_timestamp`.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
@@ -66,16 +70,18 @@ public struct ReplayBody: Hashable, Sendable {
 
 /// The data of `Presence.update`: patch operations on the user's own presence (docs/conformance.md §12.8).
 public struct PresenceUpdateBody: Hashable, Sendable {
-    /// What a client can ask for.
+    /// The statuses that a client can request.
     public enum Status: Hashable, Sendable {
-        /// What the user chose last, or available.
+        /// The status that the user chose last, or `available`.
         case auto
         case chosen(Presence.Status)
     }
-    /// Nil: nothing was asked for.
+    /// The requested status; nil: none.
     public var status: Status?
 
-    /// - Throws: ``Failure``: `invalid_request` if this is no list of operations, otherwise naming `status` or the property that cannot be set.
+    /// Parses the data.
+    /// - Throws: ``Failure``: `invalid_request` if it is not a list of operations, otherwise naming `status` or a
+    ///   property that cannot be set.
     public init(_ json: JSONValue) throws(Failure) {
         guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The data must be an array of operations.") }
         for (index, operation) in operations.enumerated() {
@@ -99,11 +105,12 @@ public struct PresenceUpdateBody: Hashable, Sendable {
 
 /// The data of `Presence.sync` (docs/conformance.md §12.8).
 public enum PresenceSyncBody: Hashable, Sendable {
-    /// The presence of these users.
+    /// Requests the presence of these users.
     case users([UserID])
-    /// Changes of followed users since a time.
+    /// Requests changes of followed users since a time.
     case since(Timestamp)
 
+    /// Parses the data.
     /// - Throws: ``Failure`` naming `ids` or `since`.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
@@ -120,13 +127,15 @@ public enum PresenceSyncBody: Hashable, Sendable {
 
 /// The body of `POST /following/users`: identity ids or user ids (docs/conformance.md §4.4).
 public struct FollowBody: Hashable, Sendable {
-    /// Each once.
+    /// The users, without duplicates.
     public var users: [UserID]
-    /// The most there may be.
+    /// The maximum number of users.
     public static let limit = 1000
 
-    /// - Parameter sender: who asks: an app's own server spells ids as they are, also on behalf of a user.
-    /// - Throws: ``Failure``: `invalid_request` if this is no array, otherwise naming the element.
+    /// Parses the body.
+    /// - Parameter sender: the sender of the request. An app's own server sends user ids without encoding, also on
+    ///   behalf of a user.
+    /// - Throws: ``Failure``: `invalid_request` if the body is not an array, otherwise naming the element.
     public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
         guard case .array(let elements) = json else { throw Failure(.invalidRequest, "The body must be an array of user ids.") }
         guard elements.count <= FollowBody.limit else { throw .invalid("user_ids", reason: "names more than \(FollowBody.limit) users") }
@@ -136,23 +145,24 @@ public struct FollowBody: Hashable, Sendable {
 
 /// The body of `POST /push_tokens` (docs/conformance.md §3.7).
 public struct PushTokenBody: Hashable, Sendable {
-    /// Bytes of each text, at most.
+    /// The maximum length of each text, in bytes.
     public static let textBytes = 4096
 
-    /// `apns` or `gcm`.
+    /// The push service: `apns` or `gcm`.
     public var type: String
-    /// What the push service knows the device by.
+    /// The token that identifies the device to the push service.
     public var token: String
-    /// The same for as long as the app is installed.
+    /// The id of the device, stable for the lifetime of the app's installation.
     public var deviceID: String
-    /// Of the app, for `apns`.
+    /// The app's bundle id, for `apns`.
     public var apnsBundleID: String?
-    /// Of the sender, for `gcm`.
+    /// The sender id, for `gcm`.
     public var gcmSenderID: String?
-    /// For example `9.0`.
+    /// The version of iOS, for example `9.0`.
     public var iosVersion: String?
 
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses the body.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
         token = try PushTokenBody.text("token", in: members)

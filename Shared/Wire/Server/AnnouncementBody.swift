@@ -3,27 +3,27 @@ public import StrataModel
 
 /// The body of `POST /apps/:app/announcements`.
 public struct AnnouncementBody: Hashable, Sendable {
-    /// In whose name it is sent.
+    /// The sender in whose name the announcement is sent.
     public enum Sender: Hashable, Sendable {
-        /// 1.x only.
+        /// A name, in 1.x only.
         case name(String)
-        /// Since 2.0.
+        /// A user, since 2.0.
         case user(UserID)
     }
 
-    /// The server's own id, if it gave one.
+    /// The id chosen by the app's server; nil: none.
     public var id: AnnouncementID?
-    /// In whose name it is sent.
+    /// The sender.
     public var sender: Sender
-    /// Each once.
+    /// The recipients, without duplicates.
     public var recipients: [UserID]
-    /// At least one.
+    /// The parts, at least one.
     public var parts: [MessagePart]
-    /// JSON text.
+    /// The notification as JSON text.
     public var notification: String?
 
-    /// - Parameter partsLimit: as many parts there may be.
-    /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
+    /// Parses the body.
+    /// - Throws: ``Failure`` naming the invalid property. Missing properties are reported before invalid ones.
     public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
         let members = try Members(json.withoutEmptyIDs)
         guard members["recipients"] != nil else { throw .missing("recipients") }
@@ -63,16 +63,17 @@ public struct AnnouncementBody: Hashable, Sendable {
     }
 }
 
-/// The body of `POST /apps/:app/notifications`: a push that nothing is stored of.
+/// The body of `POST /apps/:app/notifications`: a push notification that is not stored.
 public struct NotificationBody: Hashable, Sendable {
-    /// Each once.
+    /// The recipients, without duplicates.
     public var recipients: [UserID]
-    /// JSON text of an object, without ``overrides``.
+    /// The notification as JSON text of an object, without ``overrides``.
     public var notification: String
-    /// JSON text: by user id, members that some recipients are sent in place of those of ``notification``.
+    /// A JSON object by user id: the members that replace those of ``notification`` for some recipients.
     public var overrides: String
 
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses the body.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
         guard members["recipients"] != nil else { throw .missing("recipients") }
@@ -113,9 +114,9 @@ public struct NotificationBody: Hashable, Sendable {
     }
 }
 
-/// Users that an app's own server names: identity ids, or user ids as they are.
+/// A parser for lists of users from an app's own server: identity ids or unencoded user ids.
 enum RecipientList {
-    /// - Parameter value: of the member `recipients`.
+    /// Parses the value of the member `recipients`.
     static func users(_ value: JSONValue?) throws(Failure) -> [UserID] {
         guard case .array(let elements)? = value else { throw .invalid("recipients", reason: "must be an array of the ids of users") }
         guard !elements.isEmpty else { throw .invalid("recipients", reason: "must have at least one element") }

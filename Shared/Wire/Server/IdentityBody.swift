@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// What an app's own server says about a user: the body of `POST` and `PUT` of an identity, or what a patch of one comes to.
+/// The properties of a user set by an app's own server: the body of a `POST` or `PUT` of an identity, or the combined
+/// result of its patch.
 public struct IdentityBody: Hashable, Sendable {
-    /// Texts by their names on the wire; nil removes one. What is not named stays in a patch, and is removed otherwise.
+    /// The texts by their names on the wire; a nil value removes the text. A text that is not named remains in a patch
+    /// and is removed otherwise.
     public var texts: [String: String?] = [:]
-    /// Nil: not said.
+    /// The kind of the identity; nil: not specified.
     public var kind: Identity.Kind?
-    /// The whole metadata; nil: not said.
+    /// The whole metadata; nil: not specified.
     public var metadata: [String: String]?
-    /// Keys of the metadata that a patch sets after that, or removes: nil.
+    /// The metadata keys that a patch sets after replacing ``metadata``; a nil value removes the key.
     public var keys: [String: String?] = [:]
 
-    /// Whether nothing is said: a patch that changes nothing.
+    /// True if nothing is specified, as in a patch without effect.
     public var isEmpty: Bool { texts.isEmpty && kind == nil && metadata == nil && keys.isEmpty }
 
-    /// Says nothing.
+    /// Creates a body without properties.
     public init() {}
 
-    /// A whole identity.
-    /// - Parameter user: of the path. A `user_id` in the body must be the same.
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses a whole identity.
+    /// - Parameter user: the user in the path. A `user_id` in the body must be equal.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(_ json: JSONValue, of user: UserID) throws(Failure) {
         let members = try Members(json)
         guard members["display_name"] != nil else { throw .missing("display_name") }
         guard case .object(let object) = json else { return }
         for member in object.unique where !member.value.isNull {
-            // There are servers that send an empty text for what they do not give.
+            // Some servers send an empty text for a missing value.
             if member.value == .string(""), ["user_id", "identity_type", "type"].contains(member.name) { continue }
             switch member.name {
             case "user_id":
@@ -40,8 +42,8 @@ public struct IdentityBody: Hashable, Sendable {
         }
     }
 
-    /// A patch, whose operations are carried out in their order.
-    /// - Throws: ``Failure`` naming the property at fault; nothing of the patch is to be carried out then.
+    /// Parses a patch, whose operations apply in order.
+    /// - Throws: ``Failure`` naming the invalid property. The patch then has no effect.
     public init(patch json: JSONValue) throws(Failure) {
         for operation in try PatchOperation.all(json) { try apply(operation) }
     }
@@ -91,7 +93,7 @@ public struct IdentityBody: Hashable, Sendable {
         return text
     }
 
-    /// In any case of letters: the versions spell it differently.
+    /// Parses the kind, ignoring case, because its spelling depends on the version.
     private static func kind(_ value: JSONValue, named name: String) throws(Failure) -> Identity.Kind {
         guard case .string(let text) = value, let kind = Identity.Kind(rawValue: text.lowercased()) else {
             throw .invalid(name, reason: "must be user or bot")

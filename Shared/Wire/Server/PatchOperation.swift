@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// One operation of a patch that an app's own server sends for something that is no conversation (docs/server-api.md).
+/// An operation of a patch from an app's own server, for objects other than conversations (docs/server-api.md).
 struct PatchOperation {
     enum Verb: String { case set, delete, add, remove }
 
-    /// Its place in the patch.
     let index: Int
     let verb: Verb
-    /// As it was sent.
+    /// The property as sent by the server.
     let property: String
-    /// ``property``, taken apart at its dots.
     let segments: [String]
-    /// Nil: there is none. A null is one.
+    /// The value; nil: absent. A null is present.
     let value: JSONValue?
-    /// What is added to a set, or removed from it, or all of it, as 2.0 names it. An empty text and null are none.
+    /// The element added to a set or removed from it, or the whole set, in the 2.0 format; nil: absent, empty or null.
     let id: JSONValue?
 
-    /// The operations of a body, in its order.
-    /// - Throws: ``Failure`` `invalid_request` if the body is no array of objects; `invalid_operation` for an operation that there is not; otherwise naming
-    ///   what is missing or wrong by the index of the operation, for example `0.property`.
+    /// Parses the operations of a body, in their order.
+    /// - Throws: ``Failure``:
+    ///   - `invalid_request`: the body is not an array of objects.
+    ///   - `invalid_operation`: the operation is unknown.
+    ///   - otherwise naming the missing or invalid member by the index of the operation, for example `0.property`.
     static func all(_ json: JSONValue) throws(Failure) -> [PatchOperation] {
         guard case .array(let elements) = json else { throw Failure(.invalidRequest, "The body must be an array of operations.") }
         var operations: [PatchOperation] = []
@@ -46,26 +46,26 @@ struct PatchOperation {
         id = members["id"].flatMap { $0 == .string("") ? nil : $0 }
     }
 
+    /// Checks that the operation is a `set`.
     /// - Throws: ``Failure`` `invalid_operation` for another verb.
     func requireSet() throws(Failure) {
         guard verb == .set else { throw Failure(.invalidOperation, "The property \(shortened) can only be set.", detail: .property(shortened)) }
     }
 
-    /// The value of a `set`.
     func requiredValue() throws(Failure) -> JSONValue {
         guard let value else { throw .missing("\(index).value") }
         return value
     }
 
-    /// What an operation on a set names, which may be its value or, as in 2.0, its `id`.
+    /// Returns the element of an operation on a set: its `id` (2.0) or its value.
     func requiredName() throws(Failure) -> JSONValue {
         if let id { return id }
         return try requiredValue()
     }
 
-    /// For a property that there is not, or that only reading shows.
+    /// The failure for an unknown or read-only property.
     var isUnknown: Failure { .invalid(shortened, reason: "cannot be patched") }
 
-    /// What was sent, but not a megabyte of it.
+    /// The property for a failure, shortened so that a failure never contains a megabyte of input.
     var shortened: String { property.utf8.count <= 256 ? property : String(property.unicodeScalars.prefix(100)) + "…" }
 }

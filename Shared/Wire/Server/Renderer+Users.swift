@@ -2,18 +2,18 @@
 public import FoundationEssentials
 public import StrataModel
 
-/// A session as an app's own server is shown it.
+/// A session of a user, for an app's own server.
 public struct SessionSummary: Hashable, Sendable {
-    /// By which it is ended. It tells nothing of the token.
+    /// The id for ending the session. It does not reveal the token.
     public var id: UUID
-    /// When the user signed in.
+    /// The time of signing in.
     public var createdAt: Timestamp
-    /// At most a day before the last use.
+    /// The time of the last use, up to one day too early.
     public var lastUsedAt: Timestamp
-    /// When it ends, if it is not used before.
+    /// The time at which the session expires unless it is used before.
     public var expiresAt: Timestamp
 
-    /// As the database has it.
+    /// Creates a summary from the database's values.
     public init(id: UUID, createdAt: Timestamp, lastUsedAt: Timestamp, expiresAt: Timestamp) {
         self.id = id
         self.createdAt = createdAt
@@ -22,16 +22,16 @@ public struct SessionSummary: Hashable, Sendable {
     }
 }
 
-/// What a user has not read.
+/// The counts of a user's unread items.
 public struct BadgeSummary: Hashable, Sendable {
-    /// As the app's own server says.
+    /// The external count set by the app's own server.
     public var external: Int64
-    /// Conversations with unread messages.
+    /// The number of conversations with unread messages.
     public var conversations: Int64
-    /// Unread messages.
+    /// The number of unread messages.
     public var messages: Int64
 
-    /// None of them is negative.
+    /// Creates a summary. The counts must not be negative.
     public init(external: Int64, conversations: Int64, messages: Int64) {
         self.external = external
         self.conversations = conversations
@@ -39,9 +39,10 @@ public struct BadgeSummary: Hashable, Sendable {
     }
 }
 
-/// Objects about users, as an app's own server reads them. The renderer is one that leads to the paths of the app.
+/// The rendering of objects about users for an app's own server. It requires a renderer of the app's paths, see
+/// ``below(_:)``.
 extension Renderer {
-    /// A full identity, with every member.
+    /// Writes a full identity with all members.
     public func writeIdentity(_ identity: Identity, version: ServerVersion, into writer: inout JSONWriter) {
         let user = identity.basic.userID
         writer.beginObject()
@@ -74,7 +75,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// A user, whether they have an identity or not.
+    /// Writes a user, with or without an identity.
     public func writeUser(_ identity: Identity, isSuspended: Bool, version: ServerVersion, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("id")
@@ -86,7 +87,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// A session of a user.
+    /// Writes a session of a user.
     public func writeSession(_ session: SessionSummary, of user: UserID, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("id")
@@ -102,7 +103,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// What a user has not read.
+    /// Writes the counts of a user's unread items.
     public func writeBadge(_ badge: BadgeSummary, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("external_unread_count")
@@ -114,8 +115,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// An announcement as the server that sent it is answered: it has no position and no statuses.
-    /// - Parameter recipients: of the request.
+    /// Writes an announcement as the response to its sender, without position and statuses.
     public func writeSentAnnouncement(
         _ id: AnnouncementID, sender: MessageSender, recipients: [UserID], sentAt: Timestamp, parts: [MessagePart], version: ServerVersion,
         into writer: inout JSONWriter
@@ -140,7 +140,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// In 1.x a part that was just created has no id.
+    /// Writes a part of a sent announcement. In 1.x a newly created part has no id.
     private func writeSentPart(_ part: MessagePart, of id: AnnouncementID, version: ServerVersion, into writer: inout JSONWriter) {
         writer.beginObject()
         if version >= .v2 {

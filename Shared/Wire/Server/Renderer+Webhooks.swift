@@ -3,7 +3,8 @@ import FoundationEssentials
 public import StrataModel
 
 extension Renderer {
-    /// A webhook, as its app's own server is shown it: never with the secret. The renderer leads below `/apps/:app`.
+    /// Writes a webhook for its app's own server, without the secret. The renderer must be one for paths below
+    /// `/apps/:app`.
     public func writeWebhook(_ webhook: Webhook, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("id")
@@ -31,7 +32,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// One attempt to deliver an event.
+    /// Writes an attempt to deliver an event.
     public func writeDelivery(_ delivery: WebhookDelivery, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("event_id")
@@ -55,7 +56,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// The entries of a webhook's config in the order of ``KeyOrder/javaScript``.
+    /// Writes the entries of a webhook's config in the order of ``KeyOrder/javaScript``.
     func writeConfig(_ config: [String: String], into writer: inout JSONWriter) {
         writer.beginObject()
         for (name, value) in KeyOrder.javaScript.sorted(config) {

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// A message that an app's own server sends: the body of `POST /apps/:app/conversations/:id/messages`, or an element of a body that is an array.
+/// A message from an app's own server: the body of `POST /apps/:app/conversations/:id/messages`, or an element of an
+/// array body.
 public struct ServerMessageBody: Hashable, Sendable {
-    /// For whom the server sends.
+    /// The sender in whose name the message is sent.
     public enum Sender: Hashable, Sendable {
         case user(UserID)
-        /// At most ``nameScalars`` Unicode scalars; 1.x only.
+        /// A name of at most ``nameScalars`` Unicode scalars, in 1.x only.
         case name(String)
     }
 
-    /// When a message is sent that is not sent at once.
+    /// The schedule of a message with delayed sending.
     public struct Schedule: Hashable, Sendable {
-        /// For how long it waits, in milliseconds.
+        /// The delay before sending, in milliseconds.
         public var delay: Int64
-        /// For this long before it is sent, in milliseconds, the sender is shown as typing; 0: not at all.
+        /// The duration for which the sender is shown as typing before the message is sent, in milliseconds; 0: never.
         public var typing: Int64
-        /// Checks nothing: ``ServerMessageBody`` has.
+        /// Creates a schedule without validation. ``ServerMessageBody`` validates the values.
         public init(delay: Int64, typing: Int64) {
             self.delay = delay
             self.typing = typing
         }
     }
 
-    /// Unicode scalars of a sender's name, as of the display name of an identity.
+    /// The maximum length of a sender's name, in Unicode scalars, equal to that of an identity's display name.
     public static let nameScalars = 128
-    /// Messages in one body.
+    /// The maximum number of messages in a body.
     public static let batch = 12
-    /// Seconds of a delay.
+    /// The range of a delay, in seconds.
     public static let delays = 1.0...300.0
 
-    /// For whom the server sends.
+    /// The sender.
     public var sender: Sender
-    /// The message's id, its parts and its notification.
+    /// The message's id, parts and notification.
     public var content: SendMessageBody
-    /// Nil: at once.
+    /// The schedule; nil: the message is sent immediately.
     public var schedule: Schedule?
 
-    /// - Parameters:
-    ///   - partsLimit: as many parts there may be.
-    /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
+    /// Parses a message.
+    /// - Throws: ``Failure`` naming the invalid property. Missing properties are reported before invalid ones.
     public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
         let members = try Members(json)
         sender = try ServerMessageBody.sender(members, version: version)
@@ -48,8 +48,8 @@ public struct ServerMessageBody: Hashable, Sendable {
         schedule = try members["schedule"].map { value throws(Failure) in try ServerMessageBody.schedule(value) }
     }
 
-    /// The messages of a body, which is one or an array of at most ``batch``.
-    /// - Returns: also whether it is an array.
+    /// Parses a body with one message, or with an array of at most ``batch`` messages.
+    /// - Returns: the messages, and true if the body is an array.
     public static func messages(
         _ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage
     ) throws(Failure) -> (messages: [ServerMessageBody], isBatch: Bool) {
@@ -71,7 +71,7 @@ public struct ServerMessageBody: Hashable, Sendable {
         return (messages, true)
     }
 
-    /// As ``SendMessageBody`` reads it.
+    /// Converts the body to the format that ``SendMessageBody`` parses.
     private static func fromServer(_ json: JSONValue) throws(Failure) -> JSONValue {
         guard case .object(var members) = json.withoutEmptyIDs else { return json }
         for index in members.indices where members[index].name == "parts" {
@@ -81,7 +81,7 @@ public struct ServerMessageBody: Hashable, Sendable {
         return .object(members)
     }
 
-    /// 1.x has an object with the id of a user or with a name; since 2.0 there is the id of an identity.
+    /// Parses the sender: in 1.x an object with a user's id or a name, since 2.0 the id of an identity.
     private static func sender(_ members: Members, version: ServerVersion) throws(Failure) -> Sender {
         guard version < .v2 else {
             guard let text = try members.string("sender_id"), !text.isEmpty else { throw members.missing("sender_id") }
@@ -126,8 +126,9 @@ public struct ServerMessageBody: Hashable, Sendable {
 }
 
 extension MessagePart {
-    /// The Server API holds text to a number of bytes, where the Client API counts UTF-16 units.
-    /// - Parameter name: of the body, for the error.
+    /// Checks the length of inline content in bytes, as the Server API limits it. The Client API counts UTF-16 units
+    /// instead.
+    /// - Parameter name: the name of the body for the failure.
     public func checkInlineBytes(_ name: String) throws(Failure) {
         guard contentID != nil || size <= Limits.inlinePartUnits else {
             throw .invalid(name, reason: "is longer than \(Limits.inlinePartUnits) bytes")

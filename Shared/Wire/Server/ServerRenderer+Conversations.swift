@@ -2,14 +2,14 @@
 public import StrataModel
 
 extension ServerRenderer {
-    /// A conversation in an event, from the point of view of no user.
+    /// Writes a conversation for an event, independent of a reader.
     public func writeConversation(_ conversation: Conversation, into writer: inout JSONWriter) {
         writer.beginObject()
         writeShared(conversation, isParticipant: true, order: .javaScript, into: &writer)
         writer.endObject()
     }
 
-    /// A conversation as ``reader`` sees it, with what is theirs: the last message and the number of those that they have not read.
+    /// Writes a conversation as seen by ``reader``, with the reader's last message and unread count.
     public func writeConversation(_ view: ConversationView, into writer: inout JSONWriter) {
         writer.beginObject()
         writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
@@ -22,7 +22,7 @@ extension ServerRenderer {
         writer.endObject()
     }
 
-    /// The id and the URL of a conversation, as objects in it name it.
+    /// Writes the id and the URL of a conversation, as a reference in other objects.
     public func writeReference(to id: ConversationID, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("id")
@@ -47,7 +47,7 @@ extension ServerRenderer {
         writer.endArray()
         writer.key("distinct")
         writer.bool(conversation.isDistinct)
-        // An event leaves out a tree that is too large for it.
+        // An event omits metadata that is too large for it.
         if conversation.metadata == nil, order == .javaScript { return }
         writer.key("metadata")
         renderer.writeMetadata(conversation.metadata ?? MetadataTree(), order: order, into: &writer)

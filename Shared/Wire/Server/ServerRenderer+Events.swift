@@ -3,8 +3,9 @@ import FoundationEssentials
 public import StrataModel
 
 extension ServerRenderer {
-    /// The body that a webhook is sent. `JSON.stringify(JSON.parse(body))` is the same text, over which some receivers check the signature.
-    /// - Parameter config: of the webhook; left out if it is empty.
+    /// Writes the body for a webhook. The text equals `JSON.stringify(JSON.parse(body))`, over which some receivers
+    /// verify the signature.
+    /// - Parameter config: the webhook's config, omitted if empty.
     public func writeEvent(_ event: WebhookEvent, for version: WebhookVersion, config: [String: String], into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("event")
@@ -38,7 +39,7 @@ extension ServerRenderer {
         writer.endObject()
     }
 
-    /// In 1.0 the actor is a user, or the name under which the app's own server sent a message.
+    /// Writes the actor for 1.0: a user, or the name under which the app's own server sent a message.
     private func writeFirstActor(of event: WebhookEvent, into writer: inout JSONWriter) {
         if let actor = event.actor {
             writer.key("actor")
@@ -117,7 +118,7 @@ extension ServerRenderer {
         }
     }
 
-    /// As operations of a patch.
+    /// Writes effects as operations of a patch.
     private func writeChanges(_ effects: [MetadataEffect], into writer: inout JSONWriter) {
         writer.beginArray()
         for effect in effects {

@@ -2,7 +2,8 @@
 public import StrataModel
 
 extension ServerRenderer {
-    /// An error object. An object in it is written as a reading has it; without anything to say there is no `data`.
+    /// Writes an error object. An object in it has the form ``Form/read``. The member `data` is omitted if there are no
+    /// details.
     public func writeFailure(_ failure: Failure, into writer: inout JSONWriter) {
         let hasData: Bool = if case .none = failure.detail { false } else { true }
         renderer.writeFailure(failure, hasData: hasData, into: &writer) { writer in

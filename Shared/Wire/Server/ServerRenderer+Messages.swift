@@ -2,8 +2,8 @@
 public import StrataModel
 
 extension ServerRenderer {
-    /// A message.
-    /// - Parameter form: in 1.x an event has the form of a reading.
+    /// Writes a message.
+    /// - Parameter form: the form. In 1.x an event has the form ``Form/read``.
     public func writeMessage(_ message: Message, form: Form, into writer: inout JSONWriter) {
         let isFirstEvent = form == .event && namesUsersByID
         let form = isFirstEvent ? .read : form
@@ -37,7 +37,7 @@ extension ServerRenderer {
         writer.key("recipient_status")
         writer.beginObject()
         var statuses = shownStatuses(of: message)
-        // The keys of later versions are never array indexes.
+        // In later versions, the keys are never array indexes.
         if isFirstEvent { statuses = statuses.inJavaScriptOrder { $0.0.rawValue } }
         for (user, status) in statuses {
             writer.key(escaping: key(of: user))
@@ -48,7 +48,7 @@ extension ServerRenderer {
         writer.endObject()
     }
 
-    /// What only a reading has. What belongs to one user is null in the view of none.
+    /// Writes the members of the form ``Form/read``. Members that depend on a user are null without a reader.
     private func writeView(of message: Message, into writer: inout JSONWriter) {
         writer.key("received_at")
         writer.null()
@@ -64,7 +64,7 @@ extension ServerRenderer {
         }
     }
 
-    /// The app's own server sees how far the message came with all recipients; in the view of a user, what that user is shown.
+    /// Returns the statuses to show: all of them without a reader, otherwise those that the reader may see.
     private func shownStatuses(of message: Message) -> [(UserID, RecipientStatus)] {
         guard let reader else { return message.recipients.map { ($0.userID, $0.status) } }
         if message.sender.userID == reader || message.recipients.count <= renderer.fullReceiptRecipients && message.receiptPolicy.isEmpty {

@@ -3,12 +3,13 @@ import FoundationEssentials
 public import StrataModel
 
 extension ServerRenderer {
-    /// One part of a message, all of it.
+    /// Writes a part of a message with all members.
     public func writePart(at index: Int, of message: Message, into writer: inout JSONWriter) {
         writePart(at: index, of: message, form: .read, into: &writer)
     }
 
-    /// 1.x numbers the parts, later versions name them by their ids. A part without an id is what a 1.x server is answered that creates one.
+    /// Writes a part. Version 1.x identifies parts by index, later versions by id. The response to a 1.x creation
+    /// contains parts without ids.
     func writePart(at index: Int, of message: Message, form: Form, into writer: inout JSONWriter) {
         guard message.parts.indices.contains(index) else { return writer.null() }
         let part = message.parts[index]
@@ -45,7 +46,7 @@ extension ServerRenderer {
         writer.endObject()
     }
 
-    /// Writes `body` and `encoding`. Base64 of UTF-8 text is written as the text, without an encoding.
+    /// Writes `body` and `encoding`. Base64 of UTF-8 text is written as plain text without an encoding.
     func writeBody(of part: MessagePart, leavingOutNulls: Bool, into writer: inout JSONWriter) {
         let text = part.encoding == "base64" ? part.body.flatMap { Self.text(base64: $0) } : nil
         if let body = text ?? part.body {
@@ -64,13 +65,13 @@ extension ServerRenderer {
         }
     }
 
-    /// What the base64 decodes to, if that is UTF-8.
+    /// Returns the decoded text of base64, or nil if it is not UTF-8.
     private static func text(base64: String) -> String? {
         Data(base64Encoded: base64).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Content of a conversation.
-    /// - Parameter uploadURL: only in the answer to the request that makes the content.
+    /// Writes content of a conversation.
+    /// - Parameter uploadURL: set only in the response to the request that creates the content.
     public func writeContent(
         _ id: ContentID, size: Int, in conversation: ConversationID, at location: ContentLocation, uploadURL: String? = nil,
         into writer: inout JSONWriter

@@ -1,58 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// Writes objects for an app's own server, as the version that it speaks has them (docs/server-api.md).
+/// A renderer that writes objects for an app's own server in the requested version (docs/server-api.md).
 ///
-/// One version of an object is made from the same value as the others: nothing is stored for a version.
+/// All versions of an object are rendered from the same value. Nothing is stored per version.
 public struct ServerRenderer: Sendable {
-    /// How much of an object is written.
+    /// The members with which an object is written.
     public enum Form: Hashable, Sendable {
-        /// The answer to a creation: what means something for a new object.
+        /// The response to a creation: only members that are meaningful for a new object.
         case created
-        /// The answer to a reading: all members, null where there is no value.
+        /// The response to a read: all members, null if there is no value.
         case read
-        /// Part of an event: what is the same for all users.
+        /// A part of an event: only members that are equal for all users.
         case event
     }
 
-    /// Leads to the paths at which the server finds objects: below `/apps/:app`, or below the path of the user whose view it asks for.
+    /// The renderer of the server's paths: below `/apps/:app`, or below the path of the user whose view is requested.
     public let renderer: Renderer
-    /// What the server speaks.
+    /// The version of the Server API.
     public let version: ServerVersion
-    /// Whose view is written; nil: that of no user.
+    /// The user whose view is written; nil: none.
     public let reader: UserID?
 
-    /// - Parameters:
-    ///   - renderer: see ``renderer``.
-    ///   - reader: see ``reader``.
+    /// Creates a renderer.
     public init(_ renderer: Renderer, version: ServerVersion, reader: UserID? = nil) {
         self.renderer = renderer
         self.version = version
         self.reader = reader
     }
 
-    /// Whether users are named by their ids alone.
     var namesUsersByID: Bool { version < .v2 }
 
     // MARK: URLs
 
-    /// Where a conversation is found.
+    /// Returns the URL of a conversation.
     public func url(of id: ConversationID) -> String { renderer.url(of: id) }
 
-    /// Where a message is found.
+    /// Returns the URL of a message.
     public func url(of message: MessageID, in conversation: ConversationID) -> String { "\(url(of: conversation))/messages/\(message)" }
 
-    /// Where the identity of a user is found.
+    /// Returns the URL of a user's identity.
     public func url(ofIdentity user: UserID) -> String { "\(renderer.baseURL)/users/\(user.percentEncoded)/identity" }
 
-    /// Where a fresh URL for content of a conversation is found.
+    /// Returns the URL that provides a new download URL for content of a conversation.
     func url(of content: ContentID, in conversation: ConversationID) -> String {
         reader == nil ? "\(url(of: conversation))/content/\(content)" : "\(renderer.baseURL)/content/\(content)"
     }
 
     // MARK: Users
 
-    /// A user where they are only mentioned.
+    /// Writes a user who is only mentioned.
     public func writeIdentity(_ identity: BasicIdentity, into writer: inout JSONWriter) {
         guard !namesUsersByID else { return writer.string(identity.userID.rawValue) }
         writer.beginObject()
@@ -69,7 +66,8 @@ public struct ServerRenderer: Sendable {
         writer.endObject()
     }
 
-    /// Who sent a message or an announcement: in 1.x an object with the user's id or with the name, since 2.0 an identity.
+    /// Writes the sender of a message or an announcement: in 1.x an object with the user's id or the name, since 2.0 an
+    /// identity.
     public func writeSender(_ sender: MessageSender, form: Form, into writer: inout JSONWriter) {
         guard namesUsersByID else {
             switch sender {

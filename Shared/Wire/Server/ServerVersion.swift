@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A version of the Server API. It decides how objects are written, and how they may be named in requests; what is stored is the same for all.
+/// A version of the Server API. It determines the format of objects, and how requests can name them. Stored data is the
+/// same for all versions.
 public enum ServerVersion: Hashable, Sendable, CaseIterable, Comparable {
     case v1, v1_1, v2, v3
 
-    /// The media type of webhooks, beside the one of all other objects.
+    /// The media type of webhooks, accepted beside that of all other objects.
     private static let webhookType = "application/vnd.layer.webhooks+json"
 
-    /// Reads an `Accept` header as ``WireVersion`` does.
-    /// - Parameter isOfWebhooks: whether the request is about webhooks, which have a media type of their own, too, and no version 1.1.
+    /// Parses an `Accept` header like ``WireVersion``.
+    /// - Parameter isOfWebhooks: true for a request about webhooks, which also have their own media type, and no
+    ///   version 1.1.
     public init?(accept header: some StringProtocol, isOfWebhooks: Bool = false) {
         let types = ["application/vnd.layer+json"] + (isOfWebhooks ? [Self.webhookType] : [])
         let version: Self? = AcceptHeader.version(in: header, of: types) { name in
@@ -24,6 +26,6 @@ public enum ServerVersion: Hashable, Sendable, CaseIterable, Comparable {
         self = version
     }
 
-    /// The version of the Client API whose objects it has. The Client API begins with 2.0.
+    /// The version of the Client API with the same objects. The Client API begins with 2.0.
     public var clientVersion: WireVersion { self == .v3 ? .v3 : .v2 }
 }

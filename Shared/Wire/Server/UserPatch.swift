@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// The body of `PATCH /apps/:app/users/:owner`: checked as a whole, so that nothing is applied if anything is wrong.
+/// The body of `PATCH /apps/:app/users/:owner`. It is validated as a whole, so that an invalid patch has no effect.
 public struct UserPatch: Hashable, Sendable {
-    /// Nil: not said. The last operation counts.
+    /// The new suspension state; nil: unchanged. The last operation applies.
     public var isSuspended: Bool?
-    /// Whom the user is to have blocked, in order.
+    /// The operations on the user's block list, in order.
     public var blocks: [BlockListOperation] = []
 
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses the patch.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(_ json: JSONValue) throws(Failure) {
         for operation in try PatchOperation.all(json) {
-            // Each property that a user has for the app's own server is read in a function of its own.
+            // Each property is parsed by its own function.
             switch operation.property {
             case "suspended": isSuspended = try UserPatch.flag(operation)
             case "blocks": blocks.append(try UserPatch.block(operation))
@@ -26,7 +27,8 @@ public struct UserPatch: Hashable, Sendable {
         return flag
     }
 
-    /// `add` and `remove` name one user, `set` names all: by the `value`, or as 2.0 does by the `id`.
+    /// Parses an operation on the block list. `add` and `remove` name one user, `set` names all: in `value`, or in 2.0
+    /// in `id`.
     private static func block(_ operation: PatchOperation) throws(Failure) -> BlockListOperation {
         switch operation.verb {
         case .add: return .add([try user(try operation.requiredName())])
@@ -49,44 +51,46 @@ public struct UserPatch: Hashable, Sendable {
     }
 }
 
-/// The body of `PATCH /apps/:app`: settings of the app itself. Nil: not said.
+/// The body of `PATCH /apps/:app`: settings of the app. A nil property is unchanged.
 public struct AppPatch: Hashable, Sendable {
-    /// What the number on the app's icon counts beside the app's own.
+    /// The counts included in the badge, in addition to the app's external count.
     public enum BadgeCounts: String, Sendable, CaseIterable {
         case unreadMessages = "unread_messages"
         case unreadConversations = "unread_conversations"
-        /// Nothing but the app's own.
+        /// Only the app's external count.
         case external
-        /// There is no number.
+        /// No badge.
         case disabled
     }
 
     /// The users who may add another user to a conversation.
     public enum ParticipantsAddedBy: String, Sendable, CaseIterable {
         case anyone
-        /// Users whom the other user follows.
+        /// Users whom the added user follows.
         case followed
         /// Only the app's own server.
         case server
     }
 
-    /// Seconds that a session may live.
+    /// The range of ``sessionTTL``, in seconds.
     public static let sessionTTL: ClosedRange<Int64> = 30...31_536_000
     /// The range of ``strangerAdditionsPerHour``.
     public static let strangerAdditions: ClosedRange<Int64> = 0...10_000
 
-    /// Seconds that a session lives unused; 0: as the server is set.
+    /// The lifetime of an unused session, in seconds; 0: the server's setting.
     public var sessionTTL: Int64?
-    /// What the number on the app's icon counts.
+    /// The counts included in the badge.
     public var badgeCounts: BadgeCounts?
-    /// Whether unread announcements count, too.
+    /// True to also count unread announcements.
     public var badgeAnnouncements: Bool?
     /// The users who may add another user to a conversation.
     public var participantsAddedBy: ParticipantsAddedBy?
-    /// The additions of one user to conversations within an hour by a user whom they have not chosen to follow.
+    /// The maximum number of additions of a user to conversations per hour by users whom they have not chosen to
+    /// follow.
     public var strangerAdditionsPerHour: Int64?
 
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses the patch.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(_ json: JSONValue) throws(Failure) {
         for operation in try PatchOperation.all(json) {
             switch operation.property {
@@ -107,7 +111,7 @@ public struct AppPatch: Hashable, Sendable {
         }
     }
 
-    /// Null stands for the server's setting.
+    /// Parses a session lifetime. Null means the server's setting.
     private static func sessionTTL(_ operation: PatchOperation) throws(Failure) -> Int64 {
         try operation.requireSet()
         let value = try operation.requiredValue()
@@ -136,17 +140,18 @@ public struct AppPatch: Hashable, Sendable {
 
 /// The body of `PUT` and `PATCH` of a user's badge.
 public struct BadgeBody: Hashable, Sendable {
-    /// What is unread outside of conversations; nil: as it is.
+    /// The number of unread items outside conversations; nil: unchanged.
     public var externalUnreadCount: Int64?
 
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses the body of a `PUT`.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(_ json: JSONValue) throws(Failure) {
         guard let value = try Members(json)["external_unread_count"] else { throw .missing("external_unread_count") }
         externalUnreadCount = try BadgeBody.count(value)
     }
 
-    /// A patch of no operations says nothing.
-    /// - Throws: ``Failure`` naming the property at fault.
+    /// Parses the body of a `PATCH`. An empty patch changes nothing.
+    /// - Throws: ``Failure`` naming the invalid property.
     public init(patch json: JSONValue) throws(Failure) {
         for operation in try PatchOperation.all(json) {
             guard operation.property == "external_unread_count" else { throw operation.isUnknown }

@@ -3,27 +3,28 @@ public import StrataModel
 
 /// The body of `POST /apps/:app/webhooks`.
 public struct WebhookBody: Hashable, Sendable {
-    /// Unicode scalars of a URL.
+    /// The maximum length of a URL, in Unicode scalars.
     public static let urlScalars = 2048
-    /// Bytes of a secret.
+    /// The maximum length of a secret, in bytes.
     public static let secretBytes = 1024
-    /// Names of events.
+    /// The maximum number of event names.
     public static let eventNames = 64
-    /// Entries of the config, and bytes of each name and value.
+    /// The maximum number of config entries, and the maximum length of each name and value, in bytes.
     public static let configEntries = 32, configBytes = 2048
 
-    /// Of the payloads.
+    /// The version of the payloads.
     public var version: WebhookVersion
-    /// Whether it can be used, the webhooks service says.
+    /// The receiver's URL. The webhooks service checks whether it can be used.
     public var targetURL: String
-    /// The released names of at least one event of the version.
+    /// The released names of the subscribed events, at least one, defined in the version.
     public var events: [String]
-    /// Signs what is sent.
+    /// The secret that signs the payloads.
     public var secret: String
-    /// Sent along with each event.
+    /// The app's key-value pairs that are sent with each event.
     public var config: [String: String]
 
-    /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
+    /// Parses the body.
+    /// - Throws: ``Failure`` naming the invalid property. Missing properties are reported before invalid ones.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
         let versionText = try members.requiredString("version")

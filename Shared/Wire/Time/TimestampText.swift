@@ -2,15 +2,16 @@
 public import NIOCore
 public import StrataModel
 
-/// A time as the wire shows it, 24 characters, kept without allocation so that many packets of one tick can share it.
+/// The 24 characters of a time on the wire, stored inline, so that many packets of one tick can share it without
+/// allocation.
 ///
-/// Microseconds are cut off, never rounded up: a client that replays from a time it was shown asks from no later than it was meant.
+/// Microseconds are truncated, never rounded up. A client that replays from a shown time thus never starts too late.
 public struct TimestampText: Hashable, Sendable {
-    /// Bytes of every time on the wire.
+    /// The number of bytes of a time on the wire.
     public static let byteCount = 24
     private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
 
-    /// Times before the year 0 or after 9999 are shown as the first or the last that can be.
+    /// Creates the text of a time. Times before the year 0 or after 9999 are clamped.
     public init(_ timestamp: Timestamp) {
         let clamped = min(max(timestamp.microseconds, -62_167_219_200_000_000), 253_402_300_799_999_999)
         let milliseconds = clamped >= 0 ? clamped / 1000 : (clamped - 999) / 1000
@@ -51,7 +52,7 @@ public struct TimestampText: Hashable, Sendable {
 
     func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) { withUnsafeBytes(of: words) { body($0) } }
 
-    /// Whether the same characters are shown.
+    /// Returns true if both texts are equal.
     public static func == (a: TimestampText, b: TimestampText) -> Bool { a.words == b.words }
     /// Hashes the characters.
     public func hash(into hasher: inout Hasher) {
@@ -62,14 +63,14 @@ public struct TimestampText: Hashable, Sendable {
 }
 
 extension JSONWriter {
-    /// A time as the wire shows it.
+    /// Writes a time in the wire's format.
     public mutating func timestamp(_ value: Timestamp) {
         separate()
         byte(UInt8(ascii: "\""))
         TimestampText(value).withBytes { append($0.assumingMemoryBound(to: UInt8.self)) }
         closeString()
     }
-    /// A time, or null.
+    /// Writes a time, or null.
     public mutating func timestamp(_ value: Timestamp?) {
         if let value { timestamp(value) } else { null() }
     }

@@ -2,14 +2,14 @@
 import NIOCore
 import NIOPosix
 
-/// A TCP proxy on the loopback interface that hands everything on somewhat later, as a far network does.
+/// A TCP proxy on the loopback interface that delays all data, to simulate a distant network.
 struct DelayingProxy: Sendable {
     private let listener: any Channel
 
     var port: Int { listener.localAddress?.port ?? 0 }
 
-    /// Forwards to a port of the loopback interface.
-    /// - Parameter delay: in each direction; a round trip takes twice as long.
+    /// Starts a proxy that forwards to a loopback port.
+    /// - Parameter delay: The delay in each direction; a round trip takes twice as long.
     static func start(to target: Int, delay: TimeAmount, on group: any EventLoopGroup) async throws -> DelayingProxy {
         let listener = try await ServerBootstrap(group: group).serverChannelOption(.backlog, value: 64)
             .childChannelOption(.autoRead, value: false)
@@ -31,7 +31,7 @@ struct DelayingProxy: Sendable {
     func close() async { try? await listener.close() }
 }
 
-/// Hands what one side sends to the other, after a while. Both channels are on one event loop, whose timers keep the order.
+/// A handler that forwards data after a delay. Both channels share one event loop, whose timers keep the order.
 private final class LateGlue: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

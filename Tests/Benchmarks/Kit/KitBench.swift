@@ -3,19 +3,20 @@ import Foundation
 import NIOCore
 import StrataCommand
 
-/// What an app built with StrataKit waits for: the first synchronization, a catch-up, its queue, and its screens.
+/// Benchmarks of an app built with StrataKit: the first synchronization, a catch-up, sending the queue, and updating
+/// screens.
 struct KitBench {
     private let system: BenchSystem
     private let group: any EventLoopGroup
     private let home: URL
 
-    /// Users who are signed in; the first one has the app, the others write to them.
+    /// The number of signed-in users. The first one uses the app, the others write to it.
     private static let users = 201
 
     enum Step: String, CaseIterable, Sendable { case sync, catchup, queue, live, many, large }
 
     static func run(_ steps: Set<Step>, group: any EventLoopGroup) async throws -> [String] {
-        // The app's session has the rate limit that it has in a system of its own. The others are all at one address.
+        // The app's session has the default rate limit. The limit of an address is lifted, because all users share one.
         let system = try await BenchSystem(settings: ["STRATA_RATE_LIMIT_SESSION": "200/4000"])
         let home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-kit-bench-\(UUID().uuidString.prefix(8))")
         let bench = KitBench(system: system, group: group, home: home)
@@ -35,7 +36,7 @@ struct KitBench {
         var lines: [String] = []
         if !steps.isDisjoint(with: [.sync, .catchup, .queue, .live]) {
             let chats = try await converse(with: 0, conversations: 1000, messages: 20)
-            // Another device has had all messages: they are delivered. It stays for what comes later.
+            // Another device receives all messages first, so that they are delivered. Its store is used by later steps.
             _ = try await measure(.coldSync, in: "first")
             if steps.contains(.sync) { lines += try await firstSyncs(messages: 20 * 1000) }
             if steps.contains(.catchup) { lines += try await catchUp(chats) }
@@ -47,7 +48,7 @@ struct KitBench {
         return lines
     }
 
-    // MARK: What is measured
+    // MARK: Measurements
 
     private func firstSyncs(messages: Int) async throws -> [String] {
         var lines: [String] = []
@@ -144,13 +145,13 @@ struct KitBench {
     private func milliseconds(_ value: Double) -> String { String(format: "%.1f ms", value * 1000) }
     private func remarks(_ run: KitMeasurement) -> String { run.remarks.map { "; \($0)" }.joined() }
 
-    // MARK: What it is measured on
+    // MARK: Test data
 
     /// A conversation with the user of the app.
     private struct Chat: Sendable {
-        /// Without the prefix.
+        /// The id without the prefix.
         let id: String
-        /// The other user, who writes to it.
+        /// The other user, who writes the messages.
         let writer: Int
     }
 
@@ -173,7 +174,7 @@ struct KitBench {
         return chats
     }
 
-    /// So many messages to each conversation, 32 conversations at a time.
+    /// Writes `messages` messages to each conversation, in 32 conversations concurrently.
     private func write(_ messages: Int, to chats: [Chat]) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for (number, chat) in chats.enumerated() {
@@ -189,14 +190,14 @@ struct KitBench {
             "/conversations/\(chat.id)/messages", as: chat.writer, #"{"parts":[{"mime_type":"text/plain","body":"\#(text)"}]}"#)
     }
 
-    // MARK: The process that is measured
+    // MARK: The measured process
 
-    /// Runs a process of its own.
+    /// Runs a process and returns its measurement.
     /// - Parameters:
-    ///   - store: names a folder, which further measurements may use, too.
-    ///   - port: of the server, if not the gateway's own.
-    ///   - change: says what else the process needs to know.
-    ///   - whenReady: what is done once the process waits for it.
+    ///   - store: The name of the store's directory, which later measurements may use again.
+    ///   - port: The server's port. nil: that of the gateway.
+    ///   - change: Sets further parameters of the task.
+    ///   - whenReady: Called when the process is ready.
     private func measure(
         _ kind: KitTask.Kind, in store: String, user: Int = 0, port: Int? = nil, _ change: (inout KitTask) -> Void = { _ in },
         whenReady: @Sendable () async throws -> Void = {}
@@ -241,7 +242,7 @@ struct KitBench {
         }
     }
 
-    /// The sum of one of the gateway's counters.
+    /// Returns the sum of one of the gateway's counters.
     private func metric(_ name: String) async throws -> Int {
         let port = system.state.processes.first { $0.service == "gateway" }?.adminPort ?? 0
         let text = try await system.text("http://127.0.0.1:\(port)/metrics")

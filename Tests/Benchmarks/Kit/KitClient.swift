@@ -5,11 +5,12 @@ import NIOPosix
 import StrataCommand
 import StrataKit
 
-/// An app built with StrataKit that does one thing and says what that took. It is a process of its own, so that its memory and processor time are its own.
+/// An app built with StrataKit that performs one task and measures it. It runs in its own process, so that its memory
+/// and CPU time are separate.
 struct KitClient {
     let task: KitTask
 
-    /// What the process is started with.
+    /// The argument that selects this mode of the executable.
     static let argument = "kit-bench-client"
 
     static func run(_ json: String) async throws {
@@ -44,8 +45,8 @@ struct KitClient {
         try await client.authenticate(identityToken: token)
     }
 
-    /// Connects, and waits until everything has been fetched, and sent: a measurement before this one may have left receipts to be sent. What the server tells
-    /// because of these is fetched by the second connection.
+    /// Connects, and waits until everything has been fetched and sent. An earlier measurement may have left receipts to
+    /// send. The second connection fetches the resulting changes.
     private func settle(_ client: StrataClient) async throws {
         for _ in 0..<2 {
             await client.disconnect()
@@ -62,7 +63,7 @@ struct KitClient {
 
     // MARK: Synchronization
 
-    /// From signing in until everything is in the store.
+    /// Measures from the sign-in until everything is in the store.
     private func coldSync() async throws -> KitMeasurement {
         let client = try client()
         let events = client.events
@@ -73,7 +74,7 @@ struct KitClient {
         return try await counted(ProcessUsage.now().since(start, begun), client)
     }
 
-    /// From connecting until everything that was missed is in the store.
+    /// Measures from the connection until all missed changes are in the store.
     private func catchUp() async throws -> KitMeasurement {
         let client = try client()
         let events = client.events
@@ -91,7 +92,7 @@ struct KitClient {
         return measurement
     }
 
-    /// From connecting until nothing waits to be sent.
+    /// Measures from the connection until the queue is empty.
     private func sendQueue() async throws -> KitMeasurement {
         let client = try client()
         try await settle(client)
@@ -115,8 +116,9 @@ struct KitClient {
 
     // MARK: The screen
 
-    /// Keeps the newest messages of a conversation while others write into it. Beside StrataKit a socket of the same user notes when packets come: what lies
-    /// between is StrataKit's.
+    /// Measures the delay of a live query of the newest messages while others write.
+    ///
+    /// A socket of the same user records the arrival of each packet. The difference is StrataKit's own delay.
     private func liveQuery() async throws -> KitMeasurement {
         guard let conversation = ConversationID(parsing: task.conversation) else { throw BenchProblem("\(task.conversation) is no conversation") }
         let client = try client()
@@ -129,7 +131,7 @@ struct KitClient {
         let socket = try await LoadSocket.open(port: task.gatewayPort, token: task.token, on: MultiThreadedEventLoopGroup.singleton)
         try await Task.sleep(for: .seconds(1))
         _ = try await socket.read { $0.keepsDelays = true }
-        // The one who writes waits for this.
+        // The writer waits for this line.
         print("ready")
         fflush(nil)
         let (start, begun) = (ProcessUsage.now(), ContinuousClock.now)
@@ -153,7 +155,7 @@ struct KitClient {
         return measurement
     }
 
-    /// Makes the store by signing in, then writes conversations and messages into its file.
+    /// Creates the store by signing in, then writes conversations and messages into its file.
     private func fillStore() async throws -> KitMeasurement {
         let client = try client()
         let events = client.events
@@ -166,7 +168,8 @@ struct KitClient {
         return ProcessUsage.now().since(start, begun)
     }
 
-    /// From making the client until the newest conversations are there, with their last messages and unread counts.
+    /// Measures from the creation of the client until the newest conversations are loaded, with their last messages and
+    /// unread counts.
     private func firstScreen() async throws -> KitMeasurement {
         let (start, begun) = (ProcessUsage.now(), ContinuousClock.now)
         let client = try client()

@@ -1,70 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// What a process that uses StrataKit is to do, and what it needs for that. Handed to it as one line of JSON.
+/// The task of a process that uses StrataKit, with its parameters. The process receives it as one line of JSON.
 struct KitTask: Codable, Sendable {
     enum Kind: String, Codable, Sendable {
-        /// Sign in, and fetch everything into an empty store.
+        /// Signs in and synchronizes into an empty store.
         case coldSync
-        /// The same, but with what is in the store already: fetch what was missed.
+        /// Connects with an existing store and fetches the missed changes.
         case catchUp
-        /// Queue messages without a connection, then connect, and send them.
+        /// Queues messages while offline, then connects and sends them.
         case sendQueue
-        /// Show the newest messages of a conversation while more arrive.
+        /// Shows the newest messages of a conversation while more arrive.
         case liveQuery
-        /// Fill the store with more than any server here has.
+        /// Fills the store with more data than any server here has.
         case fillStore
-        /// Open that store, and show the first screen.
+        /// Opens the large store and shows the first screen.
         case firstScreen
     }
 
     var kind: Kind
     var app: String
     var server: URL
-    /// The private key that identity tokens are signed with, and its names.
+    /// The private key that signs identity tokens.
     var privateKey: String
     var provider: UUID
     var key: UUID
     var user: String
-    /// Of the store.
+    /// The directory of the store.
     var folder: URL
-    /// Messages to send, to await, or to write.
+    /// The number of messages to send, to receive, or to write.
     var messages = 0
     var conversations = 0
     var conversation = ""
-    /// A session of the same user, for a socket beside StrataKit's.
+    /// The session token of the same user, for a socket that is independent of StrataKit.
     var token = ""
     var gatewayPort = 0
 }
 
-/// What a process measured. Printed by it as one line of JSON.
+/// The measurement of a process, which prints it as one line of JSON.
 struct KitMeasurement: Codable, Sendable {
-    /// Of the wall clock.
+    /// The wall clock time.
     var seconds = 0.0
-    /// Of processor time, of the whole process.
+    /// The CPU time of the whole process.
     var processorSeconds = 0.0
     var contextSwitches = 0
-    /// By which resident memory grew, at its greatest.
+    /// The growth of the resident memory to its peak, in bytes.
     var memoryGrowth = 0
     var conversations = 0
     var messages = 0
-    /// Of each single thing, in seconds.
+    /// The delays of the single items, in seconds.
     var delays: [Double] = []
-    /// What else there is to say, such as failures.
+    /// Remarks, such as failures.
     var remarks: [String] = []
 
     var medianDelay: Double { delays.isEmpty ? 0 : delays.sorted()[delays.count / 2] }
     var greatDelay: Double { delays.isEmpty ? 0 : delays.sorted()[delays.count * 99 / 100] }
 }
 
-/// What a process has used so far.
 struct ProcessUsage: Sendable {
     let processorSeconds: Double
     let contextSwitches: Int
     let resident: Int
     let greatestResident: Int
 
-    /// Of this process, now.
     static func now() -> ProcessUsage {
         var usage = rusage()
         getrusage(__rusage_who_t(0), &usage)
@@ -79,7 +77,6 @@ struct ProcessUsage: Sendable {
             resident: bytes("VmRSS:"), greatestResident: bytes("VmHWM:"))
     }
 
-    /// What was used since then.
     func since(_ start: ProcessUsage, _ begun: ContinuousClock.Instant) -> KitMeasurement {
         KitMeasurement(
             seconds: (ContinuousClock.now - begun) / .seconds(1), processorSeconds: processorSeconds - start.processorSeconds,

@@ -2,12 +2,12 @@
 import Foundation
 import GRDB
 
-/// Writes conversations and messages into the file of a store as StrataKit would have, if they had come from a server.
+/// A writer of conversations and messages into a store's file, in the form in which StrataKit stores those of a server.
 struct LargeStore {
     private let path: String
     private let user: String
 
-    /// - Parameter folder: in which a client has made the store, whose only one it is.
+    /// - Parameter folder: A directory in which a client has created a single store.
     init(folder: URL, user: String) throws {
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
         guard let file = files?.compactMap({ $0 as? URL }).first(where: { $0.pathExtension == "sqlite" }) else {
@@ -17,7 +17,7 @@ struct LargeStore {
         self.user = user
     }
 
-    /// Fills it: the same number of messages in each conversation, the newest one unread.
+    /// Fills the store with the same number of messages in each conversation, the newest one unread.
     func fill(conversations: Int, messages: Int) throws {
         let database = try DatabaseQueue(path: path)
         let each = messages / conversations
@@ -33,7 +33,7 @@ struct LargeStore {
         return id
     }
 
-    /// Microseconds since 1970; conversations are interleaved in time.
+    /// Returns a time in microseconds since 1970. Conversations are interleaved in time.
     private func time(_ conversation: Int, _ message: Int) -> Int64 { 1_790_000_000_000_000 + Int64(message) * 60_000_000 + Int64(conversation) }
 
     private func write(conversation number: Int, messages: Int, to db: Database) throws {

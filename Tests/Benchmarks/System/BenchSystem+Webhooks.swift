@@ -7,7 +7,7 @@ import NIOHTTP1
 import Postgres
 import StrataCommand
 
-/// The webhooks of the app, through the Server API.
+/// The app's webhooks, accessed through the Server API.
 extension BenchSystem {
     private struct Webhook: Decodable {
         let id: String
@@ -22,7 +22,7 @@ extension BenchSystem {
         var uuid: String { String(id.suffix(36)) }
     }
 
-    /// Registers a webhook. Returns its id, a UUID.
+    /// Registers a webhook and returns its UUID.
     func register(_ url: String, events: [String], version: String = "3.0") async throws -> String {
         let body: [String: Any] = [
             "version": version, "target_url": url, "events": events, "secret": "a secret of the benchmark's receivers", "config": [String: String](),
@@ -31,14 +31,14 @@ extension BenchSystem {
         return try JSONDecoder().decode(Webhook.self, from: answer).uuid
     }
 
-    /// Waits until all webhooks of the app are active: the first one is after 15 s.
+    /// Waits until all webhooks of the app are active. The first one needs 15 s.
     func awaitActiveWebhooks() async throws {
         let end = ContinuousClock.now + .seconds(90)
         while true {
             let waiting = try await webhooks().filter { $0.status != "active" }
             guard let first = waiting.first else { return }
             guard .now < end else { throw BenchProblem("a webhook is \(first.status): \(first.reason ?? "no reason")") }
-            // A receiver on a busy machine may answer its challenge too late.
+            // A webhook becomes inactive if a busy machine answers the challenge too late. It is then activated again.
             for webhook in waiting where webhook.status == "inactive" {
                 _ = try await server(.POST, "webhooks/\(webhook.uuid)/activate")
             }
@@ -46,14 +46,13 @@ extension BenchSystem {
         }
     }
 
-    /// The number of the app's webhooks that are inactive.
+    /// Returns the number of the app's inactive webhooks.
     func inactiveWebhooks() async throws -> Int { try await webhooks().count { $0.status == "inactive" } }
 
     private func webhooks() async throws -> [Webhook] {
         try JSONDecoder().decode([Webhook].self, from: try await server(.GET, "webhooks"))
     }
 
-    /// Makes a request as the app's own server.
     private func server(_ method: HTTPMethod, _ path: String, _ body: Data? = nil) async throws -> Data {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(gatewayPort)/apps/\(app.id.uuidString.lowercased())/\(path)")
         request.method = method
@@ -70,7 +69,7 @@ extension BenchSystem {
         return Data(answer.readableBytesView)
     }
 
-    /// Records events of messages for a webhook, all at once, with the rows that messages would have made.
+    /// Records a number of message events for a webhook in one statement, with the rows that messages would cause.
     func record(_ events: Int, for hook: String, conversations: Int) async throws {
         let facts = """
             {"actor": "u0", "message": {"sender": "u0", "ordinal": 1, "sent_at": 1795502794527555, "position": 2, "statuses": [2, 0],
@@ -94,13 +93,12 @@ extension BenchSystem {
     }
 }
 
-/// The bytes of a system's database.
+/// The sizes of a system's database, in bytes.
 struct DiskUse: Sendable {
-    /// The whole database.
     var database = 0
-    /// The tables and indexes of webhooks.
+    /// The size of the tables and indexes of webhooks.
     var webhooks = 0
-    /// The bytes of waiting events, which count once for each webhook, of the app that has the most.
+    /// The bytes of pending events of the app that has the most. Each event counts once for each webhook.
     var waiting = 0
 
     static func - (one: DiskUse, other: DiskUse) -> DiskUse {
@@ -119,7 +117,7 @@ extension BenchSystem {
                     FROM (SELECT sum(x.bytes) AS bytes FROM webhooks.lane x GROUP BY x.app_id) l) AS waiting
             """, isIdempotent: true)
 
-    /// Reads the sizes of the database. The write-ahead log is not in them: the server's own settings bound it.
+    /// Reads the sizes of the database, without the write-ahead log, which the server's own settings bound.
     func diskUse() async throws -> DiskUse {
         var configuration = try PostgresConfiguration(url: state.databaseURL)
         configuration.connections = 1

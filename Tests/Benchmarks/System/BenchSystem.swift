@@ -8,19 +8,19 @@ import NIOPosix
 import Postgres
 import StrataCommand
 
-/// A whole Strata, started by `strata dev` in a home of its own, with users who are signed in already.
+/// A whole system, started by `strata dev` in its own home, with signed-in users.
 final class BenchSystem: Sendable {
     let state: RunningState
     let app: NewApp
     let client: HTTPClient
-    /// The settings of the services that are not the defaults.
+    /// The settings of the services that differ from the defaults.
     let settings: [String: String]
     private let home: URL
     private let process: Process
-    /// The beginning of the app's session tokens.
+    /// The prefix of the app's session tokens.
     private let tokenPrefix: String
 
-    /// Settings that lift the limits which the load of one machine would reach.
+    /// Settings that lift limits which the load from a single machine would reach.
     private static let noLimits = [
         "STRATA_RATE_LIMIT_SESSION": "0", "STRATA_RATE_LIMIT_ADDRESS": "0", "STRATA_RATE_LIMIT_SERVER": "0", "STRATA_CONNECTIONS_PER_ADDRESS": "0",
     ]
@@ -32,10 +32,10 @@ final class BenchSystem: Sendable {
         return configuration
     }
 
-    /// Starts everything and waits until it is up.
+    /// Starts all processes and waits until they are ready.
     /// - Parameters:
-    ///   - settings: further ones of the services.
-    ///   - limitsStrangers: true if a user may add another one to no more conversations than by default.
+    ///   - settings: Additional settings of the services.
+    ///   - limitsStrangers: True to keep the default limit of additions by strangers.
     init(settings: [String: String] = [:], limitsStrangers: Bool = false) async throws {
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: Self.clientConfiguration)
         self.settings = Self.noLimits.merging(settings) { $1 }
@@ -76,8 +76,8 @@ final class BenchSystem: Sendable {
         tokenPrefix = "\(app.name)-token-"
     }
 
-    /// Makes an app, and returns the same system as this app sees it. Only the original is stopped.
-    /// - Parameter name: unique within the system.
+    /// Creates an app, and returns the same system from the view of this app. Only the original may be stopped.
+    /// - Parameter name: A name that is unique within the system.
     func tenant(_ name: String) async throws -> BenchSystem {
         let app = try NewApp(name: name)
         try await AppStore(url: state.databaseURL).insert(app)
@@ -91,7 +91,7 @@ final class BenchSystem: Sendable {
         try? FileManager.default.removeItem(at: home)
     }
 
-    /// - Throws: if a process has ended since the start; its figures would be those of another one.
+    /// Throws if a process has ended since the start, because its figures would be those of another process.
     func checkProcesses() throws {
         for process in state.processes where !FileManager.default.fileExists(atPath: "/proc/\(process.pid)") {
             throw BenchProblem("\(process.name) has ended")
@@ -100,7 +100,8 @@ final class BenchSystem: Sendable {
 
     var gatewayPort: Int { state.processes.first { $0.service == "gateway" }?.httpPort ?? 0 }
 
-    /// Users `u0` … with sessions whose tokens are ``token(_:)``: put into the database, so that no measurement waits for RSA.
+    /// Inserts the users `u0`, `u1`, … with sessions whose tokens are ``token(_:)``. They are written to the database
+    /// directly, so that no measurement waits for RSA.
     func signIn(users: Int) async throws {
         try await execute(
             """
@@ -121,7 +122,7 @@ final class BenchSystem: Sendable {
 
     func token(_ user: Int) -> String { "\(tokenPrefix)\(user)" }
 
-    /// Creates a conversation over REST; returns its id without the prefix.
+    /// Creates a conversation over REST. Returns its id without the prefix.
     func conversation(of users: some Sequence<Int>, as creator: Int) async throws -> String {
         let names = users.map { "\"layer:///identities/u\($0)\"" }.joined(separator: ",")
         let id = UUID().uuidString.lowercased()
@@ -142,13 +143,12 @@ final class BenchSystem: Sendable {
         guard response.status.code < 300 else { throw BenchProblem("\(path) answered \(response.status.code)") }
     }
 
-    /// What an address answers.
     func text(_ url: String) async throws -> String {
         let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(30))
         return String(buffer: try await response.body.collect(upTo: 8 << 20))
     }
 
-    /// Seconds of processor time that all processes of `services` have used, with their children.
+    /// Returns the CPU time of all processes of `services`, with their children, in seconds.
     func processorTime(of services: Set<String>? = nil) -> Double {
         let roots = Set(state.processes.filter { services?.contains($0.service) ?? true }.map { Int($0.pid) })
         return ProcessTable().processorTime(of: roots)
@@ -159,7 +159,7 @@ final class BenchSystem: Sendable {
         return Dictionary(grouping: state.processes, by: \.service).mapValues { table.processorTime(of: Set($0.map { Int($0.pid) })) }
     }
 
-    /// Resident memory of the gateway, in bytes.
+    /// The resident memory of the gateway, in bytes.
     var gatewayMemory: Int {
         let pid = state.processes.first { $0.service == "gateway" }?.pid ?? 0
         let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
@@ -168,13 +168,12 @@ final class BenchSystem: Sendable {
     }
 }
 
-/// Why a benchmark could not be done.
 struct BenchProblem: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
-/// Processes and the processor time they have used, as /proc tells it at one moment.
+/// A snapshot of all processes with their CPU time, from `/proc`.
 struct ProcessTable {
     private var parents: [Int: Int] = [:]
     private var ticks: [Int: Int] = [:]
@@ -187,12 +186,12 @@ struct ProcessTable {
             let fields = stat[end...].split(separator: " ")
             guard fields.count > 16 else { continue }
             parents[pid] = Int(fields[2])
-            // User and system time, and those of children that have ended.
+            // User and system time, including children that have ended.
             ticks[pid] = [12, 13, 14, 15].reduce(0) { $0 + (Int(fields[$1]) ?? 0) }
         }
     }
 
-    /// Of these processes and all that descend from them.
+    /// Returns the CPU time of these processes and all their descendants, in seconds.
     func processorTime(of roots: Set<Int>) -> Double {
         var sum = 0
         for (pid, used) in ticks {

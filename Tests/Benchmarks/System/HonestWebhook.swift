@@ -2,11 +2,11 @@
 import NIOCore
 import Synchronization
 
-/// The one webhook of an honest app, which accepts each event at once.
+/// The only webhook of an honest app. It accepts each event at once.
 final class HonestWebhook: Sendable {
-    /// The events of one measurement of the rate, and the conversations that they are of.
+    /// The number of events of one rate measurement, and of their conversations.
     private static let backlog = (events: 5000, conversations: 500)
-    /// The longest wait for a backlog. The rate is that of the events that have come by then.
+    /// The maximum wait for a backlog. The rate covers the events delivered by then.
     private static let patience = Duration.seconds(60)
 
     private let id: String
@@ -16,7 +16,7 @@ final class HonestWebhook: Sendable {
 
     private init(_ id: String, _ system: BenchSystem, _ receiver: HookReceiver) { (self.id, self.system, self.receiver) = (id, system, receiver) }
 
-    /// Registers it; it is active when ``BenchSystem/awaitActiveWebhooks()`` has returned.
+    /// Registers the webhook. It is active once ``BenchSystem/awaitActiveWebhooks()`` has returned.
     static func register(_ system: BenchSystem, _ group: any EventLoopGroup) async throws -> HonestWebhook {
         let receiver = try await HookReceiver.start(keepsArrivals: true, on: group)
         do {
@@ -29,12 +29,12 @@ final class HonestWebhook: Sendable {
 
     func stop() async { await receiver.stop() }
 
-    /// Notes a message that was taken.
-    /// - Parameter time: the begin of its request.
+    /// Records a message that the server accepted.
+    /// - Parameter time: The start of its request.
     func sent(_ message: String, at time: ContinuousClock.Instant) { messages.withLock { $0[message] = time } }
 
-    /// Waits until all messages that were taken since the last call have been delivered.
-    /// - Returns: the seconds of each from its request, and the number of those that did not come within `limit`.
+    /// Waits until all messages recorded since the last call have been delivered.
+    /// - Returns: The seconds from request to delivery, and the number of messages not delivered within `limit`.
     func delays(within limit: Duration) async -> ([Double], Int) {
         let end = ContinuousClock.now + limit
         var waiting = messages.withLock { messages in
@@ -51,8 +51,8 @@ final class HonestWebhook: Sendable {
         }
     }
 
-    /// Records a backlog, and waits until it is delivered.
-    /// - Returns: events delivered per second; false if some have not come in time.
+    /// Records a backlog of events, and waits until it is delivered.
+    /// - Returns: The delivered events per second, and false if some were not delivered in time.
     func rate() async throws -> (perSecond: Double, isComplete: Bool) {
         let before = receiver.count
         try await system.record(Self.backlog.events, for: id, conversations: Self.backlog.conversations)
@@ -60,7 +60,7 @@ final class HonestWebhook: Sendable {
         let isComplete = try await receiver.reaches(before + Self.backlog.events, within: Self.patience)
         let took = ContinuousClock.now - begun
         let count = receiver.count - before
-        // The events are not messages of the victim.
+        // These events are not messages of the victim.
         _ = receiver.takeArrivals()
         return (Double(count) / (took / .seconds(1)), isComplete)
     }

@@ -4,12 +4,12 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// A receiver of webhooks that counts events and reads none of them, so that it costs little beside what is measured. It answers each verification challenge.
+/// A webhook receiver that counts events without parsing them, so that it adds little cost to the measurement. It
+/// answers verification challenges.
 final class HookReceiver: Sendable {
     /// The answer to events.
     enum Behaviour: Sendable {
         case accept
-        /// Accepts after this time.
         case acceptAfter(TimeAmount)
         case neverAnswer
     }
@@ -17,15 +17,15 @@ final class HookReceiver: Sendable {
     private struct State {
         var behaviour: Behaviour
         var count = 0
-        /// The times of first arrivals by event id. nil: they are not kept.
+        /// The times of the first deliveries by event id. nil: they are not recorded.
         var arrivals: [String: ContinuousClock.Instant]?
     }
 
     private let state: Mutex<State>
     private let channel: any Channel
 
-    /// Listens on a free port of loopback.
-    /// - Parameter keepsArrivals: true if ``takeArrivals()`` is to know when each event came.
+    /// Starts a receiver on a free loopback port.
+    /// - Parameter keepsArrivals: True to record the arrivals for ``takeArrivals()``.
     static func start(
         _ behaviour: Behaviour = .accept, keepsArrivals: Bool = false, on group: any EventLoopGroup
     ) async throws -> HookReceiver {
@@ -54,13 +54,13 @@ final class HookReceiver: Sendable {
     }
 
     var url: String { "http://127.0.0.1:\(channel.localAddress?.port ?? 0)/" }
-    /// The number of events that have come, repetitions included.
+    /// The number of received events, including repetitions.
     var count: Int { state.withLock { $0.count } }
 
     func set(_ behaviour: Behaviour) { state.withLock { $0.behaviour = behaviour } }
 
-    /// Waits until so many events have come.
-    /// - Returns: false if they have not within `limit`.
+    /// Waits until the count of events reaches `goal`.
+    /// - Returns: False if the count is lower after `limit`.
     func reaches(_ goal: Int, within limit: Duration) async throws -> Bool {
         let end = ContinuousClock.now + limit
         while count < goal {
@@ -70,7 +70,7 @@ final class HookReceiver: Sendable {
         return true
     }
 
-    /// Returns the first arrivals since the last call, by event id.
+    /// Returns the first deliveries since the last call, by event id.
     func takeArrivals() -> [String: ContinuousClock.Instant] {
         state.withLock { state in
             defer { if state.arrivals != nil { state.arrivals = [:] } }

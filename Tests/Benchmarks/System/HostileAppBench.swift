@@ -4,13 +4,13 @@ import Foundation
 import NIOCore
 import NetKit
 
-/// A hostile app beside an honest user, whose app has one webhook. Both are measured alone, and then under an attack that lasts until all is measured. Prints the
-/// tables of SECURITY.md.
+/// A hostile app next to an honest user, whose app has one webhook. Both are measured alone, and then under an attack
+/// that lasts until all measurements are done. Prints the tables of SECURITY.md.
 ///
-/// Each pattern has a system of its own. The victim works at the same pace for as long as a replay reaches back before each of the two measurements, so that the
-/// victim's own messages are as many in one as in the other.
+/// Each pattern has its own system. Before each of the two measurements, the victim works at the same rate for as long
+/// as a replay reaches back. The number of the victim's own messages is therefore the same in both.
 enum HostileAppBench {
-    /// The default limits. The hostile app has an address of its own.
+    /// The default limits. The hostile app uses its own address.
     private static let settings = [
         "STRATA_RATE_LIMIT_SESSION": "200/4000", "STRATA_RATE_LIMIT_ADDRESS": "2000/20000", "STRATA_RATE_LIMIT_SERVER": "500/5000",
         "STRATA_CONNECTIONS_PER_ADDRESS": "10000",
@@ -25,33 +25,35 @@ enum HostileAppBench {
         var requests = (answered: 0, succeeded: 0)
         var memory = HostileMemory()
         var growth = DiskUse()
-        /// The hostile app's webhooks, and how many of them became inactive.
+        /// The number of the hostile app's webhooks, and of those that became inactive.
         var webhooks = 0
         var inactive = 0
-        /// The bytes of events that may wait for them.
+        /// The limit of bytes of pending events for those webhooks.
         var budget = 0
     }
 
     /// The measurements of the victim and of its webhook, alone or under attack.
     private struct Phase {
         var times: [HostileVictim.Measurement] = []
-        /// Events delivered per second while more wait.
+        /// The delivered events per second while a backlog remains.
         var rates: [Double] = []
 
         var failed: Int { times.reduce(0) { $0 + $1.failed } }
     }
 
+    /// Runs the benchmark.
     /// - Parameters:
-    ///   - runs: measurements of each kind; what is printed is the median.
-    ///   - seconds: of each measurement.
-    ///   - settling: seconds that the victim works before each of the two kinds of measurement. A replay brings what happened up to 40 seconds before.
+    ///   - runs: The number of measurements of each kind; the median is printed.
+    ///   - seconds: The duration of each measurement.
+    ///   - settling: The seconds that the victim works before each of the two kinds of measurement. A replay includes
+    ///     the last 40 seconds.
     static func run(_ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup) async throws -> [String] {
         OpenFileLimit.raise()
         var results: [Result] = []
         var failures: [String] = []
         for pattern in patterns {
             let system = try await BenchSystem(settings: settings.merging(pattern.settings) { $1 })
-            // A failure does not discard what was measured of other patterns.
+            // A failure must not discard the measurements of other patterns.
             do {
                 results.append(try await measure(pattern, runs: runs, seconds: seconds, settling: settling, system, group))
                 HostileTable.progress("\(pattern.rawValue): \(runs) runs")
@@ -132,7 +134,7 @@ enum HostileAppBench {
         for _ in 0..<runs {
             let (rate, isComplete) = try await webhook.rate()
             phase.rates.append(rate)
-            // The next measurement would count the rest of this one.
+            // The next measurement would count the remaining events of this one.
             guard isComplete else { break }
         }
         return phase

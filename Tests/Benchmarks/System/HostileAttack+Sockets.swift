@@ -2,15 +2,16 @@
 import Foundation
 import NIOCore
 
-/// Attacks on the memory of a gateway by sockets of one address.
+/// Attacks on the memory of a gateway through sockets of one address.
 extension HostileAttack {
-    /// The address of the attackers of another app; the victim has another one.
+    /// The address of the attackers of another app. The victim has a different one.
     static let address = "127.0.0.2"
-    /// The sockets of each user.
+    /// The number of sockets of each user.
     private static let crowdedSockets = 16, fragmentSockets = 275
     private static let framesAtOnce = 3
     private static let frameBytes = 1_000_000
-    /// The payload of a fragment, with its buffer less than the 16 KB that a connection may hold while the budget for input is tight.
+    /// The payload of a fragment in bytes. With its buffer it stays below the 16 KB that a connection may hold while
+    /// the input budget is nearly exhausted.
     private static let fragmentBytes = 15_000
     private static let crowdedPeriod = Duration.seconds(2)
     /// The longest wait for an answer.
@@ -18,7 +19,8 @@ extension HostileAttack {
 
     // MARK: Crowded frames
 
-    /// Sends crowded frames on each of a user's sockets, every two seconds or when the last ones have been answered, whichever is later.
+    /// Sends crowded frames on each of a user's sockets, every two seconds, or later if the answers to the previous
+    /// ones are pending.
     func crowd(as user: Int) async -> (Int, Int) {
         let frames = (0..<Self.framesAtOnce).map { crowdedFrame($0, conversations[user]) }
         return await withTaskGroup(of: (Int, Int).self) { tasks in
@@ -34,7 +36,7 @@ extension HostileAttack {
             let next = ContinuousClock.now + Self.crowdedPeriod
             if open?.isClosed ?? true {
                 open = try? await socket(of: user)
-                // Do not count the answer to the request that opens the socket.
+                // The answer to the request that opens the socket must not be counted.
                 if let socket = open { _ = await answers(1, from: socket) }
             }
             if let socket = open {
@@ -50,7 +52,7 @@ extension HostileAttack {
         return (sent, succeeded)
     }
 
-    /// Waits until this number of requests has been answered, the socket has closed, or the time is up.
+    /// Waits until this number of requests has been answered, the socket has closed, or the timeout has passed.
     private func answers(_ goal: Int, from socket: LoadSocket) async -> (answered: Int, refused: Int) {
         let end = ContinuousClock.now + Self.patience
         var now = await counts(socket)
@@ -65,7 +67,8 @@ extension HostileAttack {
         (try? await socket.read { ($0.answers, $0.refused) }) ?? (0, 0)
     }
 
-    /// A request to send a message, with a member that nothing reads: objects, which take far more memory than their text.
+    /// Returns a request to send a message, with an additional member that nothing reads. It contains objects, which
+    /// take far more memory than their text.
     private func crowdedFrame(_ number: Int, _ conversation: String) -> ByteBuffer {
         let head = """
             {"type":"request","body":{"request_id":"crowd\(number)","method":"Message.create","object_id":"layer:///conversations/\(conversation)",\
@@ -82,15 +85,15 @@ extension HostileAttack {
 
     // MARK: Fragments
 
-    /// Opens sockets, sends fragments of a message that never ends on each, and replaces sockets that were closed.
-    /// - Returns: the messages begun, and how many of them were held when the attack ended.
+    /// Opens sockets, sends fragments of an endless message on each, and replaces closed sockets.
+    /// - Returns: The number of messages begun, and of those still held when the attack ended.
     func fragment(as user: Int) async -> (Int, Int) {
         let first = LoadSocket.frame(opcode: .text, isLast: false, Array(repeating: 0x20, count: Self.fragmentBytes))
         let next = LoadSocket.frame(opcode: .continuation, isLast: false, Array(repeating: 0x20, count: Self.fragmentBytes))
         return await withTaskGroup(of: (Int, Int).self) { tasks in
             for number in 0..<Self.fragmentSockets {
                 tasks.addTask {
-                    // Half of the sockets stay below the bound for short input; the others send as much as they can.
+                    // Half of the sockets stay below the limit for short input; the others send as much as they can.
                     await hold(first, next, times: number.isMultiple(of: 2) ? 0 : Self.frameBytes / Self.fragmentBytes - 4, as: user)
                 }
             }

@@ -3,18 +3,20 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Attacks of an app whose events are many, large, or not accepted.
+/// Attacks by an app whose events are numerous, large, or not accepted.
 extension HostileAttack {
-    /// The most webhooks of one app.
+    /// The maximum number of webhooks of one app.
     private static let webhooks = 20
-    /// Just below a quarter of `STRATA_WEBHOOKS_TIMEOUT`; webhooks whose receivers take longer share half of the room.
+    /// A delay just below a quarter of `STRATA_WEBHOOKS_TIMEOUT`. Webhooks with slower receivers share half of the
+    /// capacity.
     private static let slowAnswer = TimeAmount.milliseconds(2400)
-    /// The conversations of one user that messages are sent to, in turn.
+    /// The number of conversations to which one user sends messages in rotation.
     private static let conversationsOfUser = 16
-    /// Bytes of metadata: a tree that events contain, and one that they leave out.
+    /// The sizes of metadata in bytes: a tree that events include, and one that they omit.
     private static let trees = (told: 240_000, leftOut: 1_000_000)
 
-    /// Makes the webhooks of the pattern, and the conversations that their events are of. Waits until the webhooks are active.
+    /// Creates the webhooks of the pattern and the conversations of their events, and waits until the webhooks are
+    /// active.
     mutating func prepareWebhooks() async throws {
         switch pattern {
         case .webhookSnapshots: try await register(["Conversation.updated"], .accept)
@@ -40,7 +42,7 @@ extension HostileAttack {
         try await system.awaitActiveWebhooks()
     }
 
-    /// Registers the webhooks, each with a receiver of its own, so that the bound of a host does not slow them down.
+    /// Registers the webhooks, each with its own receiver, so that the limit of a host does not slow them down.
     private mutating func register(_ events: [String], _ behaviour: HookReceiver.Behaviour, version: String = "3.0") async throws {
         for _ in 0..<Self.webhooks {
             let receiver = try await HookReceiver.start(behaviour, on: group)
@@ -49,7 +51,7 @@ extension HostileAttack {
         }
     }
 
-    /// Makes one small change after the other.
+    /// Makes small changes, one at a time.
     func change(as user: Int) async -> (Int, Int) {
         if conversations.count == Self.users.count {
             return await paced { number in
@@ -65,7 +67,8 @@ extension HostileAttack {
 
     // MARK: Receipts
 
-    /// Four conversations of short messages and one of long ones, with the same participants. The last one of short messages is read message by message.
+    /// Creates four conversations with short messages and one with long ones, with the same participants. The last
+    /// conversation is read one message at a time.
     private mutating func prepareReceipts() async throws {
         var rooms: [HostileReceipts.Room] = []
         for (messages, parts) in [(1000, 1), (1000, 1), (1000, 1), (248, 120), (1000, 1)] {
@@ -76,7 +79,8 @@ extension HostileAttack {
         receipts = HostileReceipts(readers: HostileReceipts.users - 1, conversations: rooms)
     }
 
-    /// Gives receipts of a whole conversation with each request, one request after the other, until all messages are read by all users.
+    /// Sends receipts for a whole conversation with each request, one request at a time, until all users have read all
+    /// messages.
     func giveManyReceipts() async -> (Int, Int) {
         var (answered, succeeded) = (0, 0)
         while !Task.isCancelled, let next = receipts.nextBatch() {
@@ -95,8 +99,8 @@ extension HostileAttack {
         return (answered, succeeded)
     }
 
-    /// Gives one receipt with each request.
-    /// - Parameter half: 0 or 1, of the readers.
+    /// Sends one receipt with each request.
+    /// - Parameter half: The half of the readers, 0 or 1.
     func giveReceipts(from half: Int) async -> (Int, Int) {
         await paced { number in
             guard let next = receipts.single(number, half: half) else {
@@ -108,25 +112,26 @@ extension HostileAttack {
     }
 }
 
-/// Receipts that have not been given. Each has an effect only once.
+/// The receipts that have not been sent. Each has an effect only once.
 final class HostileReceipts: Sendable {
     struct Room: Sendable {
         let id: String
         let messages: [String]
     }
 
-    /// The participants of each conversation, the sender included: the most of whom all are told of receipts.
+    /// The number of participants of each conversation, including the sender. It is the maximum at which all
+    /// participants are notified of receipts.
     static let users = 25
 
-    /// All but the first user.
+    /// The number of readers: all users except the first.
     private let readers: Int
     private let rooms: [Room]
     private let given = Atomic<Int>(0)
 
-    /// - Parameter conversations: the last one is for single receipts.
+    /// - Parameter conversations: The conversations; the last one is for single receipts.
     init(readers: Int, conversations: [Room]) { (self.readers, rooms) = (readers, conversations) }
 
-    /// Returns the next reader and conversation; nil if all receipts have been given. Delivery comes before reading.
+    /// Returns the next reader and conversation; nil if all receipts have been sent. Delivery precedes reading.
     func nextBatch() -> (room: Room, reader: Int, isRead: Bool)? {
         let count = readers * (rooms.count - 1)
         let number = given.wrappingAdd(1, ordering: .relaxed).oldValue
@@ -134,7 +139,7 @@ final class HostileReceipts: Sendable {
         return (rooms[number % (rooms.count - 1)], 1 + number % count / (rooms.count - 1), number >= count)
     }
 
-    /// Returns the receipt of this number; nil if all have been given.
+    /// Returns the receipt with this number; nil if all have been sent.
     func single(_ number: Int, half: Int) -> (message: String, reader: Int, isRead: Bool)? {
         guard let messages = rooms.last?.messages, !messages.isEmpty else { return nil }
         let count = readers / 2 * messages.count

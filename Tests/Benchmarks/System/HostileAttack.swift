@@ -5,16 +5,16 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Four sessions of hostile users, and what they have made to do harm with. Each keeps within 200 requests a second, which is what one session may do for good.
+/// Four sessions of hostile users, with their prepared data. Each stays below 200 requests per second, the sustained
+/// rate limit of a session.
 ///
 /// The patterns of another app are in `HostileAttack+Webhooks.swift` and `HostileAttack+Sockets.swift`.
 struct HostileAttack: Sendable {
-    /// Of the attacking users.
     static let users = 0..<4
-    /// Requests of one session in a second, and how many of them may wait for an answer.
+    /// The rate of one session in requests per second, followed by its maximum number of concurrent requests.
     static let rate = 180.0
     private static let lanes = 6
-    /// The largest tree that is tried, where the server has no limit of its own.
+    /// The largest metadata tree to try, if the server has no limit.
     private static let largestTree = 8 << 20
     private static let messages = 4000
 
@@ -23,22 +23,21 @@ struct HostileAttack: Sendable {
     let client: HTTPClient
     let group: any EventLoopGroup
     var conversations: [String] = []
-    /// Of the shared conversation, newest first.
+    /// The ids of the messages in the shared conversation, newest first.
     private var messageIDs: [String] = []
-    /// The receivers of the hostile app's webhooks.
     var receivers: [HookReceiver] = []
-    /// The receipts that the hostile app's users can give.
     var receipts = HostileReceipts(readers: 0, conversations: [])
-    /// So that no two attacks use the same ids.
+    /// A random number that makes the ids of different attacks unique.
     private let salt = UInt32.random(in: .min ... .max)
 
     private init(_ pattern: HostilePattern, _ system: BenchSystem, _ client: HTTPClient, _ group: any EventLoopGroup) {
         (self.pattern, self.system, self.client, self.group) = (pattern, system, client, group)
     }
 
-    /// Makes what the pattern needs: large trees, long conversations.
+    /// Creates the data of the pattern: large trees and long conversations.
     /// - Parameters:
-    ///   - shared: a conversation that the victim and all attackers are in, and another user who fills it.
+    ///   - shared: A conversation of the victim, all attackers and the filler.
+    ///   - filler: The user who fills `shared` with messages.
     static func prepare(
         _ pattern: HostilePattern, in shared: String, filledBy filler: Int, _ system: BenchSystem, _ client: HTTPClient, _ group: any EventLoopGroup
     ) async throws -> HostileAttack {
@@ -50,7 +49,7 @@ struct HostileAttack: Sendable {
             attack.messageIDs = try await attack.ids(of: shared, messages)
         case .slowReaders, .hugeLists:
             for user in users { attack.conversations.append(try await attack.tree(as: user, to: 1 << 20)) }
-            // The victim is not in it: what is measured is not how long the victim's own answers are.
+            // The victim is not a participant, so that the victim's own answers stay short.
             let own = try await system.conversation(of: users, as: 0)
             await attack.fill(own, 200, parts: 100, as: 0)
             attack.conversations.append(own)
@@ -62,10 +61,11 @@ struct HostileAttack: Sendable {
         return attack
     }
 
-    /// Prepares an attack of another app: its webhooks, which are active afterwards, metadata and messages. ``end()`` must follow.
+    /// Prepares an attack of another app: metadata, messages, and webhooks, which are then active. ``end()`` must
+    /// follow.
     /// - Parameters:
-    ///   - system: the tenant of the hostile app.
-    ///   - client: makes requests from the attackers' address.
+    ///   - system: The tenant of the hostile app.
+    ///   - client: The HTTP client with the attackers' address.
     static func prepareApp(
         _ pattern: HostilePattern, _ system: BenchSystem, _ client: HTTPClient, _ group: any EventLoopGroup
     ) async throws -> HostileAttack {
@@ -81,11 +81,10 @@ struct HostileAttack: Sendable {
         return attack
     }
 
-    /// Stops the receivers.
     func end() async { for receiver in receivers { await receiver.stop() } }
 
-    /// Does harm until the task is cancelled.
-    /// - Returns: how many requests were answered, and how many of these with success.
+    /// Attacks until the task is cancelled.
+    /// - Returns: The number of answered requests, and of the successful ones.
     func run(against victim: Int) async -> (answered: Int, succeeded: Int) {
         await withTaskGroup(of: (Int, Int).self) { tasks in
             for user in Self.users { tasks.addTask { await session(user, victim) } }
@@ -104,10 +103,10 @@ struct HostileAttack: Sendable {
             }
         case .sparseReceipts: return await paced { number in await read(number * 2, as: user) }
         case .sparseBatches:
-            // The same number in a second, but at once.
+            // The same number of requests per second, but in bursts.
             return await batches(of: 50) { number in await read(number * 2, as: user) }
         case .slowReaders: return await readNothing(as: user)
-        // One task for two, so that both are at it at the same moment.
+        // One task acts for two users, so that their requests are simultaneous.
         case .crossedIDs: return user.isMultiple(of: 2) ? await cross(user, user + 1) : (0, 0)
         case .manyConversations:
             return await paced { _ in
@@ -132,7 +131,7 @@ struct HostileAttack: Sendable {
         }
     }
 
-    // MARK: Preparations
+    // MARK: Preparation
 
     func tree(as user: Int, to limit: Int) async throws -> String {
         let id = try await system.conversation(of: [user], as: user)
@@ -158,7 +157,7 @@ struct HostileAttack: Sendable {
         }
     }
 
-    /// Of the newest messages, by their places in the conversation.
+    /// Returns the ids of the newest messages, newest first.
     func ids(of conversation: String, _ count: Int) async throws -> [String] {
         var ids: [String] = []
         while ids.count < count {
@@ -170,14 +169,14 @@ struct HostileAttack: Sendable {
         return ids
     }
 
-    // MARK: Harm
+    // MARK: Attacks
 
     private func read(_ number: Int, as user: Int) async -> Outcome {
         guard !messageIDs.isEmpty else { return .failure }
         return await call(.POST, "/messages/\(messageIDs[number % messageIDs.count])/receipts", as: user, "{\"type\":\"read\"}")
     }
 
-    /// One goes through the ids forwards, the other backwards.
+    /// Sends messages with the same ids to two conversations, in opposite orders.
     private func cross(_ one: Int, _ other: Int) async -> (Int, Int) {
         await batches(of: 100) { number in
             let (batch, place) = (number / 100, number % 50)
@@ -206,7 +205,7 @@ struct HostileAttack: Sendable {
         return result
     }
 
-    /// Eight sockets and eight requests at a time, anew every two seconds.
+    /// Opens eight sockets and makes eight requests without reading the answers, and repeats this every two seconds.
     private func readNothing(as user: Int) async -> (Int, Int) {
         var asked = 0
         let token = system.token(user)
@@ -249,7 +248,7 @@ struct HostileAttack: Sendable {
         return (200..<300).contains(status ?? 0) ? .success : .failure
     }
 
-    /// One request after the other on several lanes, which are no faster together than the rate.
+    /// Makes requests in several concurrent sequences, whose total rate does not exceed ``rate``.
     func paced(_ body: @escaping @Sendable (Int) async -> Outcome) async -> (Int, Int) {
         await withTaskGroup(of: (Int, Int).self) { tasks in
             for lane in 0..<Self.lanes {
@@ -273,7 +272,7 @@ struct HostileAttack: Sendable {
         }
     }
 
-    /// So many at the same moment, then a pause until the rates of those who make them allow as many again.
+    /// Makes `size` concurrent requests, then pauses until the rate limits allow the next batch.
     private func batches(of size: Int, _ body: @escaping @Sendable (Int) async -> Outcome) async -> (Int, Int) {
         var (answered, succeeded, number) = (0, 0, 0)
         while !Task.isCancelled {

@@ -4,27 +4,30 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// What one user can cost another: four hostile sessions beside an honest user, who is measured alone and under attack in the same run. Prints the tables of
-/// SECURITY.md; ``HostileAppBench`` those of patterns of another app.
+/// The cost of one user to another. Four hostile sessions act next to an honest user, who is measured alone and under
+/// attack in the same run. Prints the tables of SECURITY.md; ``HostileAppBench`` prints those of another app's
+/// patterns.
 ///
-/// Each pattern has a system of its own, so that the peaks of memory are its own too, and each run a victim of its own, who has nothing left of the runs before.
+/// Each pattern has its own system, so that memory peaks are separate. Each run has its own victim, who is not affected
+/// by earlier runs.
 enum HostileBench {
-    /// What one pattern came to.
     private struct Result {
         let pattern: HostilePattern
         var alone: [HostileVictim.Measurement] = []
         var attacked: [HostileVictim.Measurement] = []
-        /// When the attackers have stopped: what is left is what they have put into the victim's own answers.
+        /// The measurements after the attack. The remaining cost is caused by the data that the attackers added to the
+        /// victim's own answers.
         var afterwards: [HostileVictim.Measurement] = []
         var requests = (answered: 0, succeeded: 0)
         var memory = HostileMemory()
     }
 
+    /// Runs the benchmark.
     /// - Parameters:
-    ///   - runs: of each pattern; what is printed is the median.
-    ///   - seconds: that the victim is measured in, alone, again under attack, and when that is over.
-    ///   - settling: seconds between the preparations and the first run. A replay brings what happened up to 40 seconds before; after that time, the
-    ///     preparations are not part of it.
+    ///   - runs: The number of runs of each pattern; the median is printed.
+    ///   - seconds: The duration of each measurement of the victim: alone, under attack, and afterwards.
+    ///   - settling: The seconds between the preparation and the first run. A replay includes the last 40 seconds;
+    ///     after that time it no longer includes the preparation.
     static func run(_ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup) async throws -> [String] {
         let ofOtherApp = patterns.filter(\.isOfOtherApp)
         var lines: [String] = []
@@ -44,7 +47,8 @@ enum HostileBench {
         var results: [Result] = []
         var settings: [String: String] = [:]
         for pattern in patterns {
-            // The limit of a session as it is by default; all sessions have the same address, whose limit would be reached by the load itself.
+            // The session has the default rate limit. The limit of an address is lifted, because all sessions share one
+            // and the load itself would reach it.
             let system = try await BenchSystem(settings: ["STRATA_RATE_LIMIT_SESSION": "200/4000"], limitsStrangers: true)
             settings = system.settings
             let outcome: Swift.Result<Result, any Error>
@@ -64,7 +68,7 @@ enum HostileBench {
     private static func measure(
         _ pattern: HostilePattern, runs: Int, seconds: Int, settling: Int, _ system: BenchSystem, _ group: any EventLoopGroup
     ) async throws -> Result {
-        // The attackers come first, then for each run a victim and their friends.
+        // The attackers come first, followed by one victim with friends for each run.
         let perRun = 10
         try await system.signIn(users: HostileAttack.users.count + runs * perRun)
         var result = Result(pattern: pattern)
@@ -74,7 +78,7 @@ enum HostileBench {
             var scenes: [(victim: HostileVictim, attack: HostileAttack)] = []
             for run in 0..<runs {
                 let user = HostileAttack.users.count + run * perRun
-                // The last of the victim's friends is no friend of any other user.
+                // The last friend of the victim is the filler, who has no other conversations.
                 let filler = user + perRun - 1
                 let shared = try await system.conversation(of: Array(HostileAttack.users) + [user, filler], as: 0)
                 let victim = try await HostileVictim.make(user, in: shared, system, clients.victim, group)
@@ -85,7 +89,7 @@ enum HostileBench {
             for (victim, attack) in scenes {
                 result.alone.append(await victim.measure(seconds: seconds))
                 let harm = Task { await attack.run(against: victim.user) }
-                // What is measured is what it is like, not how it begins.
+                // The measurement excludes the beginning of the attack.
                 try await Task.sleep(for: .seconds(1))
                 result.attacked.append(await victim.measure(seconds: seconds))
                 harm.cancel()
@@ -129,7 +133,7 @@ enum HostileBench {
         return lines
     }
 
-    /// How much of it is what the victim's own answers contain by then.
+    /// Returns the table of the remaining cost after the attack.
     private static func afterwards(_ results: [Result]) -> [String] {
         let operations = HostileVictim.Operation.requests
         var lines = [

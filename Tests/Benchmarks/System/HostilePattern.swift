@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import ArgumentParser
 
-/// Attacks that stay within the rate limits and the protocol: of four sessions of the victim's app, or of another app.
+/// Attacks that stay within the rate limits and the protocol, by four sessions of the victim's app or by another app.
 enum HostilePattern: String, CaseIterable, ExpressibleByArgument {
     case largeTrees, sparseReceipts, sparseBatches, slowReaders, crossedIDs, manyConversations, identityLookups, typingStorms, hugeLists
     case webhookSnapshots, fullOutbox, webhookReceipts, slowReceivers, stalledReceivers, crowdedFrames, fragments
 
-    /// True for the patterns of another app than the victim's.
+    /// True for the patterns of another app.
     var isOfOtherApp: Bool {
         switch self {
         case .largeTrees, .sparseReceipts, .sparseBatches, .slowReaders, .crossedIDs, .manyConversations, .identityLookups, .typingStorms, .hugeLists:
@@ -15,13 +15,13 @@ enum HostilePattern: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Settings of the services that the pattern needs, beside those of all patterns of its kind.
+    /// The additional settings of the services that the pattern needs.
     var settings: [String: String] {
-        // Small enough to be reached within seconds.
+        // The limits are small enough to be reached within seconds.
         self == .fullOutbox ? ["STRATA_WEBHOOKS_HOOK_BYTES": "\(1 << 20)", "STRATA_WEBHOOKS_APP_BYTES": "\(8 << 20)"] : [:]
     }
 
-    /// For the table in SECURITY.md.
+    /// The description for the table in SECURITY.md.
     var title: String {
         switch self {
         case .largeTrees: "add the victim to conversations with metadata as large as the server accepts, and remove them, again and again"

@@ -4,30 +4,32 @@ import Foundation
 
 /// The resident memory of a system's processes, in bytes by service.
 struct HostileMemory: Sendable {
-    /// The sizes before any request.
+    /// The sizes before the first request.
     var rest: [String: Int] = [:]
     var peak: [String: Int] = [:]
 }
 
-/// Clients and tables of the benchmarks of hostile users and apps.
+/// HTTP clients and tables for the benchmarks of hostile users and apps.
 enum HostileTable {
-    /// Bytes that the budgets of docs/limits.md come to for one process of a kind, beside what it needs at rest.
+    /// The sum of the memory budgets of docs/limits.md for one process of each service, in bytes, in addition to its
+    /// memory at rest.
     private static let budgets = [
-        // Bodies of requests, what is on its way out, answers that arrive from conversations and metadata, and what waits for three services.
+        // Request bodies, outgoing data, incoming answers of conversations and metadata, and queues to three services.
         "gateway": 256 + 256 + 2 * 256 + 3 * 32,
-        // Requests and long answers, statements of three pools and their parameters, commands to Redis.
+        // Requests and long answers, statements of three pools with their parameters, Redis commands.
         "conversations": 256 + 3 * 32 + 64,
         "metadata": 256 + 3 * 32 + 64,
         "presence": 256 + 64,
-        // Requests and long answers, statements of one pool and their parameters, events and their requests.
+        // Requests and long answers, statements of one pool with their parameters, events and their requests.
         "webhooks": 256 + 32 + 64,
     ]
     .mapValues { $0 << 20 }
 
     static func progress(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 
-    /// Makes a client. Victim and attackers have one each, so that a victim does not wait for a connection that an attacker uses.
-    /// - Parameter address: the address of this machine that connections come from; nil: as the system decides.
+    /// Creates an HTTP client. Victim and attackers have separate clients, so that the victim never waits for a
+    /// connection used by an attacker.
+    /// - Parameter address: The local address of the connections. nil: chosen by the system.
     static func client(from address: String? = nil) -> HTTPClient {
         var configuration = HTTPClient.Configuration()
         configuration.httpVersion = .http1Only
@@ -36,12 +38,12 @@ enum HostileTable {
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// The settings of a system, as a line of Markdown.
+    /// Returns the settings of a system as a line of Markdown.
     static func line(of settings: [String: String]) -> String {
         "Settings: " + settings.sorted { $0.key < $1.key }.map { "`\($0.key)=\($0.value)`" }.joined(separator: ", ") + "; otherwise the defaults."
     }
 
-    /// The medians of a percentile in milliseconds, before and after, and their ratio.
+    /// Returns the medians of a percentile in milliseconds, before and after, and their ratio.
     static func change(
         _ part: Double, _ operation: HostileVictim.Operation, from first: [HostileVictim.Measurement], to second: [HostileVictim.Measurement]
     ) -> String {
@@ -51,7 +53,8 @@ enum HostileTable {
         return "\(figure(before * 1000)) → \(figure(after * 1000)) (\(figure(after / before)) ×)"
     }
 
-    /// - Parameter first: the head of the first column.
+    /// Returns the table of memory use.
+    /// - Parameter first: The title of the first column.
     static func memory(first: String, _ results: [(pattern: HostilePattern, memory: HostileMemory)]) -> [String] {
         let services = ["gateway", "conversations", "metadata", "presence", "webhooks"]
         var lines = [

@@ -5,23 +5,24 @@ import NIOCore
 import NIOHTTP1
 import StrataCommand
 
-/// An honest user, and what they wait for: the first page of their list, a message to be taken, and a replay to end. If the user's app has a webhook, it waits for
-/// messages, too.
+/// An honest user whose waiting times are measured: for the first page of the list, for sending a message, and for a
+/// replay. If the user's app has a webhook, its delivery of messages is measured, too.
 struct HostileVictim: Sendable {
     enum Operation: String, CaseIterable {
         case list, send, replay
-        /// From the request that sends a message to the request of the webhook.
+        /// The time from the request that sends a message to the request of the webhook.
         case delivery
 
         static let requests: [Operation] = [.list, .send, .replay]
     }
 
-    /// Seconds, by operation; and how many of them failed.
+    /// The durations in seconds and the number of failures, by operation.
     struct Measurement: Sendable {
         var times: [Operation: [Double]] = [:]
         var failures: [Operation: Int] = [:]
 
-        /// - Parameter part: 0.5 is the median.
+        /// Returns a percentile of the durations.
+        /// - Parameter part: The share, 0…1; 0.5 is the median.
         func percentile(_ part: Double, _ operation: Operation) -> Double? {
             let sorted = (times[operation] ?? []).sorted()
             return sorted.isEmpty ? nil : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
@@ -30,7 +31,7 @@ struct HostileVictim: Sendable {
     }
 
     let user: Int
-    /// Those the victim writes to, in turn.
+    /// The conversations to which the victim writes in rotation.
     let conversations: [String]
     let system: BenchSystem
     let client: HTTPClient
@@ -39,7 +40,7 @@ struct HostileVictim: Sendable {
 
     private static let patience = Duration.seconds(30)
 
-    /// A user in twenty conversations with others, and one with the attackers.
+    /// Creates a user in twenty conversations with friends, and one with the attackers.
     static func make(
         _ user: Int, in shared: String, _ system: BenchSystem, _ client: HTTPClient, _ group: any EventLoopGroup
     ) async throws -> HostileVictim {
@@ -55,7 +56,8 @@ struct HostileVictim: Sendable {
         return HostileVictim(user: user, conversations: [own[0], shared], system: system, client: client, group: group)
     }
 
-    /// All requests at the same time, one after the other of each kind; then waits until the webhook has been told of what was sent.
+    /// Performs all kinds of requests concurrently, and those of one kind sequentially. Then waits until the webhook
+    /// has received the sent messages.
     func measure(seconds: Int) async -> Measurement {
         let end = ContinuousClock.now + .seconds(seconds)
         var measurement = await withTaskGroup(of: (Operation, [Double], Int).self) { tasks in
@@ -100,12 +102,12 @@ struct HostileVictim: Sendable {
             let isAnswered = (try? await socket.replayed(within: Self.patience)) ?? false
             socket.close()
             return isAnswered
-        // Measured by the webhook.
+        // The webhook measures deliveries.
         case .delivery: return false
         }
     }
 
-    /// A socket that has asked for everything of the last ten seconds.
+    /// Opens a socket that requests a replay of the last ten seconds.
     static func replayingSocket(
         _ system: BenchSystem, _ user: Int, receiveBuffer: Int? = nil, _ group: any EventLoopGroup
     ) async throws -> LoadSocket {
@@ -119,8 +121,8 @@ struct HostileVictim: Sendable {
 }
 
 extension BenchSystem {
-    /// Makes a call and reads the whole answer, which is not kept.
-    /// - Returns: its status.
+    /// Makes a call, and reads and discards the whole answer.
+    /// - Returns: The status of the answer.
     func call(_ method: HTTPMethod, _ path: String, as user: Int, _ body: String?, by client: HTTPClient) async throws -> Int {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(gatewayPort)\(path)")
         request.method = method
@@ -138,7 +140,7 @@ extension BenchSystem {
         ["Accept": "application/vnd.layer+json; version=3.0", "Authorization": "Layer session-token=\"\(token(user))\""]
     }
 
-    /// The ids of a page of messages, without what stands before them.
+    /// Returns the ids of a page of messages, without their prefix.
     func messageIDs(_ path: String, as user: Int, by client: HTTPClient) async throws -> [String] {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(gatewayPort)\(path)")
         request.headers = headers(of: user)
@@ -150,7 +152,7 @@ extension BenchSystem {
 
     private struct Identified: Decodable { let id: String }
 
-    /// The most memory that each process has had resident so far, in bytes, by service; of several of one kind the largest.
+    /// The peak resident memory of each service's processes, in bytes. The largest process of each service counts.
     var peakMemory: [String: Int] { memory("VmHWM:") }
     var residentMemory: [String: Int] { memory("VmRSS:") }
 

@@ -4,7 +4,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A WebSocket that only counts: so that the load costs little beside what is measured. Confined to its event loop.
+/// A WebSocket that only counts packets, so that the load adds little cost to the measurement. It is confined to its
+/// event loop.
 final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -14,34 +15,33 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private let opened: EventLoopPromise<Void>
     private let replay: EventLoopPromise<Bool>
     private var channel: (any Channel)?
-    /// Of this socket, for who means to close it without a word.
+    /// The channel of the socket. A caller can close it without a close frame.
     var connection: (any Channel)? { channel }
-    /// `create` packets of messages received.
+    /// The number of received `create` packets of messages.
     private(set) var messages = 0
     private(set) var packets = 0
-    /// Responses to requests.
     private(set) var answers = 0
-    /// Requests that were refused, and the first of these answers.
+    /// The number of refused requests, and the first refusal.
     private(set) var refused = 0
     private(set) var firstRefusal = ""
-    /// Seconds from send to delivery, of messages whose body says when they were sent.
+    /// The delays from send to delivery in seconds, for messages whose body contains the time of sending.
     private(set) var delays: [Double] = []
     var keepsDelays = false
 
     private init(opened: EventLoopPromise<Void>, replay: EventLoopPromise<Bool>) { (self.opened, self.replay) = (opened, replay) }
 
-    /// What the server said when it closed the socket.
+    /// The close code of the server.
     private(set) var closeCode: UInt16?
 
     private let hasEnded = Atomic<Bool>(false)
-    /// True if the connection has ended. Callable from anywhere.
+    /// True if the connection has ended. Callable from any thread.
     var isClosed: Bool { hasEnded.load(ordering: .relaxed) }
 
-    /// Connects, upgrades, and says something, so that the gateway begins to send.
+    /// Connects, upgrades, and makes a request, so that the gateway begins to send.
     /// - Parameters:
-    ///   - first: what it says; nil: something that asks for nothing.
-    ///   - receiveBuffer: bytes the kernel may hold for it; nil: as the system decides.
-    ///   - address: the address of this machine that it comes from; nil: as the system decides.
+    ///   - first: The first request. nil: one that has no effect.
+    ///   - receiveBuffer: The size of the kernel's receive buffer in bytes. nil: chosen by the system.
+    ///   - address: The local address. nil: chosen by the system.
     static func open(
         port: Int, token: String, saying first: String? = nil, receiveBuffer: Int? = nil, from address: String? = nil,
         on group: any EventLoopGroup
@@ -76,19 +76,19 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         return socket
     }
 
-    /// Sends a text frame. Callable from anywhere.
+    /// Sends a text frame. Callable from any thread.
     func send(_ text: String) { send(frame: Self.frame(opcode: .text, Array(text.utf8))) }
 
-    /// Sends a frame, which many sockets may share. Callable from anywhere.
+    /// Sends a frame, which several sockets may share. Callable from any thread.
     func send(frame: ByteBuffer) { channel?.writeAndFlush(frame, promise: nil) }
 
-    /// True unless frames wait for the system to take them. Callable from anywhere.
+    /// True unless frames are queued because of back-pressure. Callable from any thread.
     var isWritable: Bool { channel?.isWritable ?? false }
 
     func close() { channel?.close(promise: nil) }
 
-    /// Waits for the answer to the replay that was asked for.
-    /// - Returns: whether it was a success; false too if it does not come in time, or the socket is closed.
+    /// Waits for the answer to the requested replay.
+    /// - Returns: True if it succeeded; false after a failure, the timeout, or the end of the connection.
     func replayed(within limit: Duration) async throws -> Bool {
         guard let channel else { return false }
         let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(limit)) { self.replay.succeed(false) }
@@ -105,7 +105,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    /// Reads nothing more, as a client that hangs.
+    /// Stops reading, like a client that hangs.
     func pauseReading() async throws { try await channel?.setOption(.autoRead, value: false).get() }
     func resumeReading() async throws { try await channel?.setOption(.autoRead, value: true).get() }
 
@@ -168,7 +168,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private static let replayMark: StaticString = "Event.replay"
     private static let timeMark: StaticString = "\"body\":\"T"
 
-    /// Looks at a packet without reading it: that the load costs little is what makes the rest measurable on the same machine.
+    /// Counts a packet without parsing it. The low cost of the load makes measurements on the same machine possible.
     private func count(_ packet: UnsafeRawBufferPointer) {
         guard Self.find(Self.createMark, in: packet, first: 120) != nil else {
             if Self.find(Self.answerMark, in: packet, first: 120) != nil { answers += 1 }
@@ -187,7 +187,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         delays.append(Double(DispatchTime.now().uptimeNanoseconds &- sent) / 1e9)
     }
 
-    /// Where `mark`, looked for in the first bytes, ends.
+    /// Returns the end index of `mark` within the first bytes; nil if it is not found.
     private static func find(_ mark: StaticString, in packet: UnsafeRawBufferPointer, first: Int) -> Int? {
         guard let base = packet.baseAddress else { return nil }
         let length = mark.utf8CodeUnitCount
@@ -201,8 +201,8 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     enum Opcode: UInt8 { case continuation = 0, text = 1, pong = 10 }
 
-    /// A frame of a client.
-    /// - Parameter isLast: false for a fragment that others follow.
+    /// Returns a client frame.
+    /// - Parameter isLast: False for a fragment that is followed by others.
     static func frame(opcode: Opcode, isLast: Bool = true, _ payload: [UInt8]) -> ByteBuffer {
         var frame = ByteBuffer()
         frame.writeInteger((isLast ? 0x80 : 0) | opcode.rawValue)
@@ -215,7 +215,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
             frame.writeInteger(UInt8(0x80 | 127))
             frame.writeInteger(UInt64(payload.count))
         }
-        // A mask of zeros leaves the payload as it is.
+        // A mask of zeros leaves the payload unchanged.
         frame.writeInteger(UInt32(0))
         frame.writeBytes(payload)
         return frame

@@ -6,8 +6,8 @@ import NIOPosix
 import Postgres
 import StrataCommand
 
-/// What receipts cost: a room of 20 comes back and says of 50 messages that they were delivered and read, four requests at a time each, as stock clients
-/// do it. Once with the default window in which receipts are gathered, once without.
+/// The cost of receipts. 20 users of a conversation reconnect and report 50 messages as delivered and read, with four
+/// concurrent requests each, like stock clients. The benchmark runs with the default receipt window and without one.
 enum ReceiptBench {
     private static let users = 20
     private static let messages = 50
@@ -73,7 +73,8 @@ enum ReceiptBench {
         return Result(receipts: sent, changes: try await receiptChanges(system), packets: packets, processorTime: used)
     }
 
-    /// All users but the sender give receipts: delivered, then read, message by message, on four lanes.
+    /// Sends receipts of all users except the sender: delivered, then read, one message per request, in four concurrent
+    /// sequences.
     private static func giveAll(_ ids: [String], _ system: BenchSystem) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { tasks in
             for user in 1..<users {

@@ -4,23 +4,24 @@ import Foundation
 import NIOCore
 import StrataCommand
 
-/// Readers that stop, beside readers that do not: what the first cost the second, and the gateway (docs/architecture.md §3.10).
+/// The effect of readers that stop reading on other readers and on the gateway (docs/architecture.md §3.10).
 enum SlowReaderBench {
-    /// Bytes that may wait for one socket, so that a thousand that stop cannot take more than 128 MB of the gateway.
+    /// The maximum backlog of one socket in bytes. A thousand stopped readers then use at most 128 MB of the gateway's
+    /// memory.
     static let backlog = 128 << 10
     private static let fast = 50
     private static let slowUsers = 100
 
-    /// The same load twice in one run: first with the fast readers alone, then with many more in the same conversation, which stop reading when
-    /// it begins.
+    /// Applies the same load twice in one run: first with the fast readers alone, then with many more in the same
+    /// conversation that stop reading at its beginning.
     /// - Parameters:
-    ///   - rate: messages a second.
-    ///   - count: readers that stop.
+    ///   - rate: The messages per second.
+    ///   - count: The number of readers that stop.
     static func run(_ system: BenchSystem, seconds: Int, rate: Double, slow count: Int, group: any EventLoopGroup) async throws -> [String] {
         try await system.signIn(users: fast + slowUsers)
         let conversation = try await system.conversation(of: 0..<fast + slowUsers, as: 0)
         let readers = try await SystemBench.sockets(system, users: Array(0..<fast), group)
-        // All of them are attached when each has got this.
+        // When each reader has received this message, all of them are attached.
         SystemBench.send(readers[0], conversation, 0, bytes: 100)
         _ = try await SystemBench.awaitMessages(readers.count, readers, within: .seconds(60))
         let alone = try await measure(system, readers, conversation, seconds: seconds, rate: rate)
@@ -48,14 +49,13 @@ enum SlowReaderBench {
         ]
     }
 
-    /// What one load came to.
     private struct Measurement: CustomStringConvertible {
-        /// Seconds from send to delivery.
+        /// The delays from send to delivery, in seconds.
         let median: Double
         let high: Double
         let delivered: Int
         let expected: Int
-        /// The greatest there were.
+        /// The peaks of the backlog and of the gateway's memory, in bytes.
         let backlog: Double
         let memory: Int
 
@@ -96,8 +96,8 @@ enum SlowReaderBench {
             backlog: backlog, memory: memory)
     }
 
-    /// A reader that stopped comes back.
-    /// - Returns: the messages it was told of.
+    /// Reconnects a reader that had stopped.
+    /// - Returns: The number of replayed messages.
     private static func replay(_ system: BenchSystem, _ group: any EventLoopGroup) async throws -> Int {
         let socket = try await LoadSocket.open(
             port: system.gatewayPort, token: system.token(fast),
@@ -114,7 +114,7 @@ enum SlowReaderBench {
         return count
     }
 
-    /// Four parts, of which the first says when it was sent.
+    /// Sends a message of five parts. The first one contains the time of sending.
     private static func send(_ socket: LoadSocket, _ conversation: String, _ number: Int) {
         let filling = String(repeating: ",{\"mime_type\":\"text/plain\",\"body\":\"\(String(repeating: "x", count: 2000))\"}", count: 4)
         socket.send(
@@ -128,7 +128,7 @@ enum SlowReaderBench {
 }
 
 extension BenchSystem {
-    /// The sum of a metric's series.
+    /// Returns the sum of a metric's series.
     func gatewayMetric(_ name: String) async throws -> Double {
         let port = state.processes.first { $0.service == "gateway" }?.adminPort ?? 0
         let response = try await client.execute(HTTPClientRequest(url: "http://127.0.0.1:\(port)/metrics"), timeout: .seconds(10))

@@ -3,11 +3,12 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// What the whole costs: the gateway's fan-out, its idle connections, and the path of a message through all processes.
+/// Benchmarks of the whole system: the gateway's fan-out, its idle connections, and the path of a message through all
+/// processes.
 enum SystemBench {
     private static func figure(_ value: Double, _ digits: Int = 1) -> String { String(format: "%.\(digits)f", value) }
 
-    /// One socket, or `each`, for every user, in their order.
+    /// Opens `each` sockets for every user, in the order of the users.
     static func sockets(
         _ system: BenchSystem, users: [Int], each: Int = 1, receiveBuffer: Int? = nil, _ group: any EventLoopGroup
     ) async throws -> [LoadSocket] {
@@ -44,7 +45,7 @@ enum SystemBench {
         return try await total(sockets) { $0.messages }
     }
 
-    /// A measurement in which requests were refused measures something else.
+    /// Throws if a request was refused, because the measurement would then be invalid.
     static func report(_ sockets: [LoadSocket]) async throws {
         let refused = try await total(sockets) { $0.refused }
         guard refused > 0 else { return }
@@ -67,13 +68,14 @@ enum SystemBench {
         socket.send(request)
     }
 
-    /// A 1,000-byte message change to 1,000 sockets, ten times a second: processor time of the gateway per delivery.
+    /// Measures the gateway's CPU time per delivery: a message change of 1,000 bytes to 1,000 sockets, ten times per
+    /// second.
     static func fanOut(_ system: BenchSystem, seconds: Int, group: any EventLoopGroup) async throws -> [String] {
         let users = Array(0..<200)
         try await system.signIn(users: users.count)
         let conversation = try await system.conversation(of: users, as: 0)
         let sockets = try await sockets(system, users: users, each: 5, group)
-        // The first messages show that every socket is attached.
+        // The first messages prove that every socket is attached.
         send(sockets[0], conversation, 0, bytes: 100)
         _ = try await awaitMessages(sockets.count, sockets, within: .seconds(30))
         var lines: [String] = []
@@ -96,7 +98,7 @@ enum SystemBench {
         return lines
     }
 
-    /// Resident memory of an idle connection, each in 20 conversations.
+    /// Measures the resident memory of an idle connection whose user is in 20 conversations.
     static func idle(_ system: BenchSystem, connections: Int, group: any EventLoopGroup) async throws -> [String] {
         try await system.signIn(users: connections)
         let size = 50
@@ -109,7 +111,7 @@ enum SystemBench {
         try await Task.sleep(for: .seconds(3))
         let before = system.gatewayMemory
         let sockets = try await sockets(system, users: Array(0..<connections), group)
-        // Twice the time after which services give free memory back.
+        // Twice the interval at which services return free memory to the system.
         try await Task.sleep(for: .seconds(20))
         let after = system.gatewayMemory
         for socket in sockets { socket.close() }
@@ -119,7 +121,8 @@ enum SystemBench {
         ]
     }
 
-    /// 200 users in rooms of 5, each sending at a rate: processor time of everything, and the delay from send to delivery.
+    /// Measures 200 users in rooms of 5 who send at a given rate: the CPU time of all processes, and the delay from
+    /// send to delivery.
     static func wholePath(_ system: BenchSystem, seconds: Int, rate: Double, group: any EventLoopGroup) async throws -> [String] {
         let users = Array(0..<200)
         try await system.signIn(users: users.count)

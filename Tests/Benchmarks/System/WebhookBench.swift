@@ -2,8 +2,8 @@
 import Foundation
 import NIOCore
 
-/// How fast a webhook is told of what it is owed, with the whole system beside: 10,000 events of 1,000 conversations, to a receiver that accepts each at once;
-/// and how fast messages are told while users send them.
+/// The delivery rate of a webhook in a whole system: first a backlog of 10,000 events of 1,000 conversations, with a
+/// receiver that accepts each at once; then live messages of concurrent users.
 enum WebhookBench {
     private static let events = 10_000
     private static let conversations = 1000
@@ -37,7 +37,7 @@ enum WebhookBench {
         return lines
     }
 
-    /// Owes the hook events, and waits until it has them.
+    /// Records a backlog of events for the hook, and waits until it is delivered.
     private static func drain(_ round: Int, _ hook: String, _ system: BenchSystem, _ receiver: HookReceiver) async throws -> String {
         let (before, memory) = (system.processorTimes(), system.residentMemory["webhooks"] ?? 0)
         let goal = receiver.count + events
@@ -53,7 +53,7 @@ enum WebhookBench {
             Double(events) / took, cost, Double(memory) / 1e6, Double(system.residentMemory["webhooks"] ?? 0) / 1e6)
     }
 
-    /// Sends messages as fast as 32 users can, and waits until the hook has them.
+    /// Sends messages from 32 concurrent users at the maximum rate, and waits until the hook has received them.
     private static func live(_ system: BenchSystem, _ receiver: HookReceiver) async throws -> String {
         let (users, each) = (32, 50)
         try await system.signIn(users: users)

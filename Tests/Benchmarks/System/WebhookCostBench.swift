@@ -3,12 +3,14 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// The cost of a write for an app with no webhook, with 1, 3 and 20: apps of one system, which take turns.
+/// The cost of a write for apps with 0, 1, 3 and 20 webhooks. The apps share one system and are measured in rotation.
 ///
-/// First receivers accept each event, and the cost includes deliveries up to the last one. Then receivers never answer, and the cost is that of recording.
+/// First the receivers accept each event, and the cost includes all deliveries. Then the receivers never answer, and
+/// the cost is that of recording events.
 enum WebhookCostBench {
     private static let webhooks = [0, 1, 3, 20]
-    /// Users that write at the same time, each to a conversation of its own, and the writes of each in one turn.
+    /// The number of users that write concurrently, each to its own conversation, and the number of writes per user in
+    /// one turn.
     private static let users = 8, writes = 25
     private static let rounds = (delivered: 3, recorded: 10)
     private static let treeBytes = 1_000_000
@@ -23,19 +25,19 @@ enum WebhookCostBench {
         let system: BenchSystem
         let receiver: HookReceiver
         let webhooks: Int
-        /// The conversations of the users, without and with a tree.
+        /// The conversations of the users, without and with a large metadata tree.
         var small: [String] = []
         var large: [String] = []
     }
 
-    /// The sum of all turns of an app.
+    /// The total cost of all turns of an app.
     private struct Cost {
         var writes = 0
         var seconds: [Double] = []
-        /// Seconds of processor time, by service.
+        /// The CPU time in seconds, by service.
         var processorTime: [String: Double] = [:]
 
-        /// Processor time in microseconds per write, of all services or of one.
+        /// Returns the CPU time in microseconds per write, of all services or of one.
         func perWrite(_ service: String? = nil) -> Double {
             let used = service.map { processorTime[$0] ?? 0 } ?? processorTime.values.reduce(0, +)
             return used / Double(max(1, writes)) * 1e6
@@ -49,7 +51,7 @@ enum WebhookCostBench {
         do {
             var apps: [App] = []
             for count in webhooks { apps.append(try await prepare(count, system, group)) }
-            // Registered last, so that no webhook is told of the preparations.
+            // The webhooks are registered last, so that they receive no events of the preparation.
             for app in apps {
                 for _ in 0..<app.webhooks {
                     _ = try await app.system.register(app.receiver.url, events: ["Conversation.updated", "Message.created"])
@@ -89,7 +91,7 @@ enum WebhookCostBench {
         var costs: [Kind: [Int: Cost]] = [:]
         for round in 0..<rounds {
             for kind in Kind.allCases {
-                // Another app begins each time.
+                // Begin each round with a different app.
                 for app in (0..<apps.count).map({ apps[($0 + round) % apps.count] }) {
                     let (before, told) = (app.system.processorTimes(), app.receiver.count)
                     let seconds = try await turn(kind, app)
@@ -107,7 +109,7 @@ enum WebhookCostBench {
         return costs
     }
 
-    /// Returns the seconds that each write took.
+    /// Returns the duration of each write in seconds.
     private static func turn(_ kind: Kind, _ app: App) async throws -> [Double] {
         try await withThrowingTaskGroup(of: [Double].self) { tasks in
             for user in 0..<users {
@@ -155,7 +157,6 @@ enum WebhookCostBench {
 }
 
 extension BenchSystem {
-    /// Changes a conversation by one operation.
     fileprivate func patch(_ conversation: String, as user: Int, _ operation: String) async throws {
         let status = try await call(.PATCH, "/conversations/\(conversation)", as: user, "[\(operation)]", by: client)
         guard status < 300 else { throw BenchProblem("a patch was answered with \(status)") }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something of a machine that tests can break, where the machine and the user let them.
+/// A facility of the machine that tests can break, if the machine and the user allow it.
 package enum Facility: String, CaseIterable, Sendable {
-    /// A host of its own for each process, and a ``VirtualNetwork`` between them.
+    /// A host for each process, with a ``VirtualNetwork`` between them.
     case network
-    /// A ``MovableClock`` for each process, and for PostgreSQL.
+    /// A ``MovableClock`` for each process and for PostgreSQL.
     case clocks
     /// A ``SmallDisk`` for PostgreSQL.
     case smallDisk
 
-    /// Why it cannot be had here; nil if it can.
+    /// The reason why the facility is not available on this machine; nil if it is.
     package var obstacle: String? {
         switch self {
         case .network: VirtualNetwork.obstacle
@@ -18,6 +18,6 @@ package enum Facility: String, CaseIterable, Sendable {
         }
     }
 
-    /// Those that can be had here.
+    /// The facilities that are available on this machine.
     package static let available = Set(allCases.filter { $0.obstacle == nil })
 }

@@ -4,15 +4,14 @@ import Foundation
 import LocalServers
 import TestSupport
 
-/// What a ``Cluster`` stands on, as far as it has been given something of its own.
+/// The facilities of a ``Cluster``.
 package struct Surroundings: Sendable {
     package let network: VirtualNetwork?
     package let disk: SmallDisk?
-    /// PostgreSQL's.
     package let databaseClock: MovableClock?
     private let hasClocks: Bool
 
-    /// Where the services find PostgreSQL and Redis.
+    /// The address of PostgreSQL and Redis.
     var home: String { network?.home.description ?? "127.0.0.1" }
 
     static func make(_ facilities: Set<Facility>) async throws -> Surroundings {
@@ -29,9 +28,9 @@ package struct Surroundings: Sendable {
         network == nil ? [] : ["--bind", "127.0.0.1", home, "--protected-mode", "no"]
     }
 
-    /// - Parameter data: as ``TestServers`` takes them.
+    /// - Parameter data: The data directory to copy, as in ``TestServers``.
     func startPostgres(_ further: [String: String], data: String?) async throws -> PrivatePostgres {
-        // Small enough for the log of changes of a whole run of faults to fit on the small disk beside it.
+        // The limit lets the write-ahead log of a whole run of faults fit on the small disk.
         var settings = ["max_wal_size": "128MB"].merging(further) { $1 }
         if network != nil {
             let rules = try TestDirectory.make("rules") + "/pg_hba.conf"

@@ -3,7 +3,7 @@
 import NIOCore
 import NIOPosix
 
-/// Connections that are opened, say nothing, and are opened again when they are closed.
+/// A number of idle connections, which reconnect when they are closed.
 package actor Crowd {
     private let host: String
     private let port: Int
@@ -14,19 +14,19 @@ package actor Crowd {
         self.port = port
     }
 
-    /// So many more come.
+    /// Opens `count` additional connections.
     package func come(_ count: Int) {
         for _ in 0..<count {
             members.append(
                 Task { [host, port] in
-                    // While there is no server, or no way to it, they try again now and then.
+                    // Retry while there is no server or no route to it.
                     while !Task.isCancelled { if await !Self.stay(host, port) { try? await Task.sleep(for: .milliseconds(100)) } }
                 })
         }
     }
 
-    /// Until it is closed, from there or by the end of this task.
-    /// - Returns: false if it could not be opened.
+    /// Opens a connection and waits until the peer closes it or the task is cancelled.
+    /// - Returns: False if the connection could not be opened.
     private static func stay(_ host: String, _ port: Int) async -> Bool {
         guard let channel = try? await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(host: host, port: port).get() else {
             return false
@@ -39,7 +39,7 @@ package actor Crowd {
         return true
     }
 
-    /// All go, and have gone when this returns.
+    /// Closes all connections, and returns when they are closed.
     package func go() async {
         for member in members { member.cancel() }
         for member in members { await member.value }

@@ -4,7 +4,8 @@ import NIOCore
 package import NIOPosix
 import Synchronization
 
-/// A TCP proxy between one client and gateways. It can cut connections, take no new ones, lose what the server sends before a cut, and be slow.
+/// A TCP proxy between one client and gateways. It can cut connections, reject new ones, drop the server's data before
+/// a cut, and delay data.
 package final class CuttingProxy: Sendable {
     private struct State {
         var connections: [ObjectIdentifier: [any Channel]] = [:]
@@ -15,7 +16,7 @@ package final class CuttingProxy: Sendable {
         var limits = Limits()
     }
 
-    /// After how many bytes a connection is cut; nil: never.
+    /// The number of bytes after which a connection is cut; nil: unlimited.
     package struct Limits: Sendable {
         var fromClient: Int?
         var fromServer: Int?
@@ -27,12 +28,11 @@ package final class CuttingProxy: Sendable {
     private let listener: any Channel
     private let targets: [Int]
 
-    /// The port on the loopback interface.
     package var port: Int { listener.localAddress?.port ?? 0 }
 
     private init(listener: any Channel, targets: [Int]) { (self.listener, self.targets) = (listener, targets) }
 
-    /// Forwards to ports of the loopback interface, one after the other; one where nothing listens is passed over.
+    /// Starts a proxy that forwards to the given loopback ports in rotation. A port without a listener is skipped.
     package static func start(to targets: [Int], on group: MultiThreadedEventLoopGroup = .singleton) async throws -> CuttingProxy {
         let box = Mutex<CuttingProxy?>(nil)
         let listener = try await ServerBootstrap(group: group).serverChannelOption(.backlog, value: 64)
@@ -67,7 +67,6 @@ package final class CuttingProxy: Sendable {
             .flatMapError { _ in connect(to: targets.dropFirst(), on: loop) }
     }
 
-    /// Cuts every connection.
     package func cut() {
         let channels = state.withLock { state in
             defer { state.connections = [:] }
@@ -77,24 +76,24 @@ package final class CuttingProxy: Sendable {
         for channel in channels { channel.close(promise: nil) }
     }
 
-    /// From now on, until the connections are cut, what the server sends is lost; what the client sends arrives.
+    /// Drops the server's data until the connections are cut. The client's data still arrives.
     package func loseAnswers() { state.withLock { $0.losesAnswers = true } }
 
-    /// From now on a connection is cut as soon as so many bytes have gone over it, those before the call among them.
+    /// Cuts each connection once it has carried the given number of bytes, including those before this call.
     package func limit(_ limits: Limits) { state.withLock { $0.limits = limits } }
 
     fileprivate func limit(isFromServer: Bool) -> Int? { state.withLock { isFromServer ? $0.limits.fromServer : $0.limits.fromClient } }
 
-    /// Cuts every connection, and ends new ones at once, until ``comeBack()``.
+    /// Cuts every connection and closes new ones at once, until ``comeBack()``.
     package func goDown() {
         state.withLock { $0.isDown = true }
         cut()
     }
 
-    /// Ends what ``goDown()`` began.
+    /// Accepts connections again after ``goDown()``.
     package func comeBack() { state.withLock { $0.isDown = false } }
 
-    /// What is sent takes so many milliseconds longer, each piece another number; nil: no longer.
+    /// Sets the additional delay in milliseconds, random for each piece of data. nil: no delay.
     package func setDelay(_ milliseconds: ClosedRange<Int>?) { state.withLock { $0.delay = milliseconds } }
 
     package func close() async {
@@ -105,7 +104,7 @@ package final class CuttingProxy: Sendable {
     fileprivate var losesAnswers: Bool { state.withLock { $0.losesAnswers } }
     fileprivate var delay: TimeAmount { state.withLock { .milliseconds(Int64($0.delay?.randomElement() ?? 0)) } }
 
-    /// Nil: it takes no connections.
+    /// Returns the ports in the order in which to try them; nil while the proxy is down.
     private func targetsInTurn() -> [Int]? {
         state.withLock { state in
             guard !state.isDown, !targets.isEmpty else { return nil }
@@ -126,17 +125,17 @@ package final class CuttingProxy: Sendable {
     }
 }
 
-/// Hands what one side sends to the other, in order.
+/// A handler that forwards data from one side to the other, in order.
 private final class Glue: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
     private let isFromServer: Bool
     private let proxy: CuttingProxy
-    /// How many pieces have not arrived, and when the last one does.
+    /// The number of pieces in transit, and the arrival time of the last one.
     private var underWay = 0
     private var last = NIODeadline.uptimeNanoseconds(0)
-    /// Bytes that came so far.
+    /// The number of bytes received so far.
     private var count = 0
 
     init(to other: any Channel, isFromServer: Bool, proxy: CuttingProxy) {
@@ -164,7 +163,7 @@ private final class Glue: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    /// Does something after all that was before it.
+    /// Runs `body` after all earlier pieces have arrived.
     private func arrive(_ context: ChannelHandlerContext, _ body: @escaping () -> Void) {
         let delay = proxy.delay
         if underWay == 0, delay == .zero { return body() }

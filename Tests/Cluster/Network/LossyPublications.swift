@@ -4,7 +4,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Stands between a service and Redis, and lets every so many of its publications come to nothing: they are made on a channel without subscribers.
+/// A proxy between a service and Redis that loses every nth publication, by publishing it on a channel without
+/// subscribers.
 package final class LossyPublications: Sendable {
     package let port: Int
     private let channel: any Channel
@@ -16,12 +17,11 @@ package final class LossyPublications: Sendable {
         self.count = count
     }
 
-    /// How many came to nothing.
     package var lost: Int { count.lost.load(ordering: .relaxed) }
 
     /// - Parameters:
-    ///   - redis: the server's port on 127.0.0.1.
-    ///   - nth: every so many are lost.
+    ///   - redis: The Redis port on 127.0.0.1.
+    ///   - nth: The interval of lost publications.
     package static func start(to redis: Int, every nth: Int) async throws -> LossyPublications {
         let count = Publications(nth: nth)
         let group = MultiThreadedEventLoopGroup.singleton
@@ -46,7 +46,6 @@ package final class LossyPublications: Sendable {
     package func stop() async { try? await channel.close() }
 }
 
-/// Publications seen, of all connections.
 private final class Publications: Sendable {
     let nth: Int
     private let seen = Atomic<Int>(0)
@@ -61,13 +60,13 @@ private final class Publications: Sendable {
     }
 }
 
-/// Hands what one channel reads to the other. Confined to their common event loop.
+/// A handler that forwards data from one channel to the other. Both share one event loop.
 private final class Glue: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
     private let count: Publications?
-    /// What may be the beginning of a publication.
+    /// Bytes that may be the beginning of a publication.
     private var tail = ByteBuffer()
     private static let command = Array("SPUBLISH\r\n$".utf8)
 
@@ -95,7 +94,7 @@ private final class Glue: ChannelInboundHandler {
         other.writeAndFlush(ByteBuffer(bytes: text), promise: nil)
     }
 
-    /// The index behind the next command. One that is cut within its first bytes is let pass.
+    /// Returns the index after the next command. A command split within its first bytes is not recognized.
     private static func find(in text: [UInt8], from start: Int) -> Int? {
         var index = start
         while index + command.count <= text.count {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the network has to know of an IPv4 packet with TCP in it (RFC 791, RFC 9293), and how to answer one with a reset.
+/// An IPv4 packet with TCP (RFC 791, RFC 9293), and the reset packets that answer it.
 struct Packet {
     struct Flow: Hashable {
         let source: UInt32
@@ -9,17 +9,17 @@ struct Packet {
         let targetPort: UInt16
 
         var reversed: Flow { Flow(source: target, sourcePort: targetPort, target: source, targetPort: sourcePort) }
-        /// The same for both directions.
+        /// A flow that is equal for both directions of a connection.
         var connection: Flow { source < target || (source == target && sourcePort <= targetPort) ? self : reversed }
     }
 
     let bytes: [UInt8]
     let source: UInt32
     let target: UInt32
-    /// Where TCP begins; nil for anything else.
+    /// The offset of the TCP header; nil for other protocols.
     private let transport: Int?
 
-    /// Nil for what is not IPv4.
+    /// Parses a packet; nil if it is not IPv4.
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= 20, bytes[0] >> 4 == 4 else { return nil }
         let header = Int(bytes[0] & 0x0f) * 4
@@ -38,11 +38,12 @@ struct Packet {
     var isSYN: Bool { has(0x02) && !has(0x10) }
     var isReset: Bool { has(0x04) }
 
-    /// The number of the byte that its sender expects next; nil if it does not tell.
+    /// The acknowledgment number, which is the next expected byte; nil if the packet has none.
     var expected: UInt32? { transport.flatMap { has(0x10) && !isReset ? Self.word(bytes, $0 + 8) : nil } }
 
-    /// Tells the source of `flow`, which expects the byte `expected` next, that its peer has reset the connection. Any other number it would only question
-    /// (RFC 5961).
+    /// Returns a packet that resets the connection at the source of `flow`.
+    /// - Parameter expected: The next byte that this source expects. It would only challenge a reset with any other
+    ///   number (RFC 5961).
     static func reset(of flow: Flow, expected: UInt32) -> [UInt8] {
         var packet = [UInt8](repeating: 0, count: 40)
         packet[0] = 0x45
@@ -70,7 +71,7 @@ struct Packet {
         put(UInt16(value & 0xffff), into: &bytes, at: index + 2)
     }
 
-    /// The sum of the Internet protocols (RFC 1071) over an even number of bytes.
+    /// Returns the Internet checksum (RFC 1071) of an even number of bytes.
     private static func checksum(_ bytes: ArraySlice<UInt8>, plus start: UInt32 = 0) -> UInt16 {
         var sum = start
         var index = bytes.startIndex

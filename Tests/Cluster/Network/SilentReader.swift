@@ -4,19 +4,20 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// A connection that asks for something and does not read what it is answered, as a client does that hangs, or means harm.
+/// A connection that sends a request and does not read the answer, like a hanging or hostile client.
 package final class SilentReader: Sendable {
     private let channel: any Channel
 
     private init(_ channel: any Channel) { self.channel = channel }
 
-    /// Bytes that the kernel may hold for it: the rest waits at the server.
+    /// The size of the kernel's receive buffer in bytes. The rest of the answer stays in the server.
     private static let receiveBuffer = 16_384
 
+    /// Opens a connection and sends bytes.
     /// - Parameters:
-    ///   - url: of a gateway, without TLS.
-    ///   - bytes: what it says, all at once.
-    /// - Returns: nil if no server answers at `url`, or only behind TLS.
+    ///   - url: The URL of a gateway, without TLS.
+    ///   - bytes: The bytes to send at once.
+    /// - Returns: nil if no server answers at `url`, or if it requires TLS.
     package static func open(_ url: String, saying bytes: [UInt8]) async -> SilentReader? {
         guard let parts = URLComponents(string: url), parts.scheme == "http", let host = parts.host else { return nil }
         let channel = try? await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -28,13 +29,13 @@ package final class SilentReader: Sendable {
         return SilentReader(channel)
     }
 
-    /// Drops the connection, with all that waits for it.
+    /// Closes the connection with all data that was not read.
     package func close() async {
         channel.close(promise: nil)
         try? await channel.closeFuture.get()
     }
 
-    /// A request of REST, for ``open(_:saying:)``.
+    /// Returns the bytes of a REST request, for ``open(_:saying:)``.
     package static func request(_ path: String, token: String) -> [UInt8] {
         Array(
             ("GET \(path) HTTP/1.1\r\nHost: localhost\r\nAccept: application/vnd.layer+json; version=3.0\r\n"
@@ -42,13 +43,13 @@ package final class SilentReader: Sendable {
                 .utf8)
     }
 
-    /// The opening of a socket, and the first packet on it, of less than 64 KB.
+    /// Returns the bytes of a WebSocket handshake and of its first packet, which must be shorter than 64 KB.
     package static func socket(saying packet: String, token: String) -> [UInt8] {
         let head =
             "GET /?session_token=\(token) HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: layer-3.0\r\n\r\n"
         let length = UInt16(clamping: packet.utf8.count)
-        // A mask of zeros leaves the packet as it is.
+        // A mask of zeros leaves the packet unchanged.
         return Array(head.utf8) + [0x81, 0x80 | 126, UInt8(length >> 8), UInt8(length & 0xff), 0, 0, 0, 0] + Array(packet.utf8)
     }
 }

@@ -5,24 +5,25 @@ import Glibc
 import LocalServers
 import Synchronization
 
-/// A network of real interfaces on one machine, on which things can go wrong: each host is a network namespace with an interface of its own, and all packets between
-/// hosts pass through this process, which delays, loses, cuts off and resets as it is told (``Weather``). Kernels without netem can do no such thing by themselves.
+/// A network of real interfaces on one machine, with simulated faults.
 ///
-/// This process is the first host. Needs root; everything goes with this process.
+/// Each host is a network namespace with its own interface. All packets between hosts pass through this process, which
+/// delays, drops, cuts and resets them (``Weather``). It replaces netem, which some kernels lack.
+///
+/// This process is the first host. The network requires root and ends with this process.
 package final class VirtualNetwork: Sendable {
-    /// Where a host is.
     package struct Address: Hashable, Sendable, CustomStringConvertible {
         let bits: UInt32
         package var description: String { [24, 16, 8, 0].map { String(bits >> $0 & 0xff) }.joined(separator: ".") }
     }
 
-    /// What is wrong between two hosts, or at one.
+    /// A fault between two hosts, or at one host.
     package struct Trouble: Sendable {
-        /// How long a packet takes, in milliseconds. Those of one pair of hosts stay in order.
+        /// The delay of a packet in milliseconds. The packets of one pair of hosts stay in order.
         package var delay: ClosedRange<Double>
-        /// How many of a hundred are lost.
+        /// The packet loss in percent.
         package var loss: Int
-        /// Whether all are, silently.
+        /// True if all packets are lost silently.
         package var isCut: Bool
 
         package init(delay: ClosedRange<Double> = 0...0, loss: Int = 0, isCut: Bool = false) {
@@ -32,14 +33,14 @@ package final class VirtualNetwork: Sendable {
         }
     }
 
-    /// A namespace with one interface. Programs run in it when they are started with ``prefix`` before them.
+    /// A namespace with one interface. A program runs in it if its command line begins with ``prefix``.
     package struct Host: Sendable {
         package let address: Address
-        /// The words that run a program there.
+        /// The beginning of a command line that runs a program in the namespace.
         package let prefix: [String]
     }
 
-    /// Whether this machine and user can have one; the reason if not.
+    /// The reason why this machine or user cannot create a network; nil if they can.
     package static let obstacle: String? = {
         guard geteuid() == 0 else { return "needs root" }
         guard access("/dev/net/tun", R_OK | W_OK) == 0 else { return "needs /dev/net/tun" }
@@ -47,13 +48,13 @@ package final class VirtualNetwork: Sendable {
         return nil
     }()
 
-    /// The host of this process.
+    /// The address of this process's host.
     package let home: Address
     private let weather: Mutex<Weather>
     private let devices = Mutex<[UInt32: TunDevice]>([:])
     private let isStopped = Atomic<Bool>(false)
     private let holders = Mutex<[ChildProcess]>([])
-    /// The first three bytes of all addresses: of 198.18.0.0/15, which is for tests of networks (RFC 2544).
+    /// The first three bytes of all addresses, within 198.18.0.0/15, which is reserved for network tests (RFC 2544).
     private let base: UInt32
     private static let made = Atomic<UInt32>(0)
 
@@ -64,8 +65,8 @@ package final class VirtualNetwork: Sendable {
         weather = Mutex(Weather(seed: seed))
     }
 
-    /// Makes a network with this process in it.
-    /// - Parameter seed: of what is left to chance.
+    /// Creates a network with this process as the first host.
+    /// - Parameter seed: The seed of all random decisions.
     package static func start(seed: UInt64) async throws -> VirtualNetwork {
         let network = VirtualNetwork(seed: seed)
         let device = try TunDevice("strata\(network.base >> 8 & 0xffff)")
@@ -100,17 +101,18 @@ package final class VirtualNetwork: Sendable {
         for holder in holders.withLock({ $0 }) { await holder.stop(SIGKILL) }
     }
 
-    // MARK: Trouble
+    // MARK: Faults
 
+    /// Sets or removes a fault.
     /// - Parameters:
-    ///   - trouble: nil ends it.
-    ///   - other: nil is every address.
-    ///   - port: if only connections from or to this port are concerned.
+    ///   - trouble: The fault; nil removes it.
+    ///   - other: The other host; nil: every address.
+    ///   - port: Limits the fault to connections from or to this port.
     package func set(_ trouble: Trouble?, at one: Address, and other: Address? = nil, port: Int? = nil) {
         weather.withLock { $0.set(trouble, at: Weather.Place(one: one, other: other, port: port.map { UInt16(truncatingIfNeeded: $0) })) }
     }
 
-    /// Every connection that the host has with another one is reset, and both ends are told.
+    /// Resets all connections of a host, and notifies both ends.
     package func resetConnections(of address: Address) {
         let devices = devices.withLock { $0 }
         for reset in weather.withLock({ $0.resetConnections(of: address) }) { devices[reset.target]?.write(reset.packet) }
@@ -124,7 +126,7 @@ package final class VirtualNetwork: Sendable {
         let arrival: ContinuousClock.Instant
     }
 
-    /// Carries packets until the network is stopped.
+    /// Forwards packets until the network is stopped.
     private func carry() {
         var travelling: [Travelling] = []
         var lastArrival: [UInt64: ContinuousClock.Instant] = [:]
@@ -173,7 +175,8 @@ package final class VirtualNetwork: Sendable {
         guard exit.isSuccess else { throw NetworkError("ip \(words.joined(separator: " ")): \(exit.output)") }
     }
 
-    /// `unshare` has made the namespace once it has become the program it runs. There is no event for that, so this has to poll.
+    /// Waits for the namespace of `unshare`, which exists once `unshare` has become the program it runs. There is no
+    /// event for that, so this function polls.
     private func awaitNamespace(of pid: Int32) async throws {
         for _ in 0..<400 {
             let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe")
@@ -185,7 +188,8 @@ package final class VirtualNetwork: Sendable {
 }
 
 extension Array {
-    /// The index of the first element that fulfils `belongsBehind`, which none does before one that does not.
+    /// Returns the index of the first element that satisfies the condition. The array must be partitioned by the
+    /// condition.
     fileprivate func partitioningIndex(where belongsBehind: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

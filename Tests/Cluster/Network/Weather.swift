@@ -3,26 +3,26 @@
 import SeededRandom
 import TestSupport
 
-/// What befalls the packets of a ``VirtualNetwork``: delays, losses, partitions and resets. It knows no clock and no interface.
+/// The faults of a ``VirtualNetwork``: delays, losses, partitions and resets. The type is independent of clocks and
+/// interfaces.
 struct Weather {
-    /// What happens to a packet.
     enum Fate {
         case arrives(afterMilliseconds: Double)
         case lost
-        /// Its sender is told that the connection is no more.
+        /// The packet's sender is notified that the connection has ended.
         case reset(Reset)
     }
 
-    /// What tells a host that a connection is no more.
+    /// A packet that notifies a host that a connection has ended.
     struct Reset {
         let target: UInt32
         let packet: [UInt8]
     }
 
-    /// Where trouble is; with a port only for connections from or to it.
+    /// The place of a fault. With a port it applies only to connections from or to that port.
     struct Place: Hashable {
         let one: VirtualNetwork.Address
-        /// Nil: any address.
+        /// The other address; nil: any.
         let other: VirtualNetwork.Address?
         let port: UInt16?
 
@@ -36,9 +36,9 @@ struct Weather {
     }
 
     private var troubles: [Place: VirtualNetwork.Trouble] = [:]
-    /// What the source of each flow that has been seen expects next.
+    /// The next expected byte of each flow's source.
     private var expected: [Packet.Flow: UInt32] = [:]
-    /// Connections that were reset: a peer that still believes in one is told.
+    /// The connections that were reset. A peer that still sends on one of them is notified.
     private var doomed: Set<Packet.Flow> = []
     private var generator: SeededGenerator
 
@@ -46,8 +46,8 @@ struct Weather {
 
     mutating func set(_ trouble: VirtualNetwork.Trouble?, at place: Place) { troubles[place] = trouble }
 
-    /// Resets every connection that `address` has.
-    /// - Returns: what both ends of each have to be told.
+    /// Resets every connection of `address`.
+    /// - Returns: The reset packets for both ends of each connection.
     mutating func resetConnections(of address: VirtualNetwork.Address) -> [Reset] {
         let concerned = expected.filter { $0.key.source == address.bits || $0.key.target == address.bits }
         for flow in concerned.keys {
@@ -59,7 +59,7 @@ struct Weather {
 
     mutating func fate(of packet: Packet) -> Fate {
         if let flow = packet.flow {
-            // Its ports may be used again.
+            // A new connection may reuse the ports.
             if packet.isSYN { doomed.remove(flow.connection) }
             if doomed.contains(flow.connection) {
                 return packet.expected.map { .reset(Reset(target: flow.source, packet: Packet.reset(of: flow, expected: $0))) } ?? .lost

@@ -7,30 +7,28 @@ import NIOPosix
 package import ProtocolClient
 import Synchronization
 
-/// An HTTP server that receives webhooks, and treats each path as a test wants it to.
+/// An HTTP server that receives webhooks, with a behaviour for each path.
 package final class WebhookReceiver: Sendable {
-    /// What a path does with events. Challenges are answered rightly, unless it says otherwise.
+    /// The behaviour of a path for events. Challenges are answered correctly unless stated otherwise.
     package enum Behaviour: Sendable {
         case accept
-        /// Answers with this status, and perhaps with where to go.
+        /// Answers with this status, and optionally with a redirect location.
         case answer(Int, location: String? = nil)
-        /// Accepts, but only after a time.
         case slow(Duration)
-        /// Never answers.
         case hang
-        /// Closes the connection when the request has come.
+        /// Closes the connection after the request.
         case close
-        /// Answers a challenge with something else, and accepts events.
+        /// Answers challenges wrongly, and accepts events.
         case wrongChallenge
-        /// Accepts with a body that does not end.
+        /// Accepts, with an endless body.
         case endlessBody
-        /// Accepts with a body of which a little comes, and then nothing more.
+        /// Accepts, with a body that stops after its beginning.
         case unfinishedBody
-        /// Answers 500 to events that hold this text, and accepts all others.
+        /// Answers 500 to events that contain this text, and accepts all others.
         case refuse(String)
     }
 
-    /// An event that came, whatever it was answered with.
+    /// A received event, regardless of its answer.
     package struct Event: Sendable {
         package let path: String
         package let headers: [String: String]
@@ -49,16 +47,16 @@ package final class WebhookReceiver: Sendable {
 
     private let state = Mutex(State())
     private let channel: any Channel
-    /// Chooses the answer to each event, and keeps what it wants of it; nil if events are kept here.
+    /// Chooses the answer to each event; nil: events are stored and answered by the path's behaviour.
     private let answer: (@Sendable (Event) -> Behaviour)?
 
-    /// Listens on loopback.
-    /// - Parameter setUp: adds handlers in front of HTTP, such as TLS.
+    /// Starts a receiver on the loopback interface.
+    /// - Parameter setUp: Adds handlers before HTTP, such as TLS.
     package static func start(setUp: @escaping @Sendable (any Channel) throws -> Void = { _ in }) async throws -> WebhookReceiver {
         try await start(host: "127.0.0.1", port: 0, setUp: setUp, answer: nil)
     }
 
-    /// Listens on an address, and keeps no events.
+    /// Starts a receiver on an address. It stores no events.
     package static func start(host: String, port: Int, answer: @escaping @Sendable (Event) -> Behaviour) async throws -> WebhookReceiver {
         try await start(host: host, port: port, setUp: { _ in }, answer: answer)
     }
@@ -93,21 +91,19 @@ package final class WebhookReceiver: Sendable {
 
     package var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// The URL of a path.
     package func url(_ path: String, scheme: String = "http", host: String = "127.0.0.1") -> String { "\(scheme)://\(host):\(port)\(path)" }
 
-    /// Treats a path so from now on.
     package func set(_ behaviour: Behaviour, for path: String) { state.withLock { $0.behaviours[path] = behaviour } }
 
-    /// What came to a path, in its order.
+    /// Returns the events of a path, in the order of arrival.
     package func events(at path: String) -> [Event] { state.withLock { $0.events.filter { $0.path == path } } }
 
-    /// How often a path was asked whether it wants events.
+    /// Returns the number of challenges that a path received.
     package func challenges(at path: String) -> Int { state.withLock { state in state.challenges.count { $0 == path } } }
 
-    /// Waits until what came to a path is enough.
-    /// - Parameter isRepeated: whether an event that came again counts again.
-    /// - Throws: if it is not within `limit`, with what came instead.
+    /// Waits until the events of a path are sufficient.
+    /// - Parameter isRepeated: True if repetitions of an event count.
+    /// - Throws: An error with the received events if they are not sufficient within `limit`.
     package func events(
         at path: String, repeated isRepeated: Bool = true, within limit: Duration = Waiting.limit, until isEnough: ([Event]) -> Bool
     ) async throws -> [Event] {
@@ -180,7 +176,7 @@ private final class Handler: ChannelInboundHandler {
         switch behaviour {
         case .accept, .refuse: answer(context, 200, body: challenge ?? "")
         case .answer(let status, let location):
-            // Paths that fail with events are healthy when they are asked.
+            // Paths that fail for events still answer challenges correctly.
             if let challenge, !(300..<400).contains(status) { return answer(context, 200, body: challenge) }
             answer(context, status, location: location)
         case .slow(let pause):

@@ -2,9 +2,9 @@
 
 import ProtocolClient
 
-/// What answers must look like (docs/conformance.md §1.5, §1.11).
+/// Checks of the form of answers (docs/conformance.md §1.5, §1.11).
 extension Fixture {
-    /// The numbers of errors, and their HTTP statuses.
+    /// The codes and HTTP statuses of errors, by id.
     static let errors: [String: (code: Int, status: Int)] = [
         "service_unavailable": (1, 503), "invalid_app_id": (2, 403), "invalid_request_id": (3, 400), "authentication_required": (4, 401),
         "app_suspended": (5, 403), "user_suspended": (6, 403), "rate_limit_exceeded": (7, 429), "request_timeout": (8, 408),
@@ -14,7 +14,7 @@ extension Fixture {
         "predecessor_failed": (112, 424),
     ]
 
-    /// A success with this status, and with JSON where there is a body.
+    /// Expects a success with this status, and JSON if there is a body.
     func succeeded(_ answer: RESTAnswer, _ status: Int, line: UInt = #line) {
         guard answer.status == status else { return fail("status \(answer.status) \(answer.json), not \(status)", line: line) }
         if answer.body.isEmpty { return }
@@ -22,8 +22,8 @@ extension Fixture {
         check(status != 204, "204 with a body", line: line)
     }
 
-    /// A refusal with this error, complete.
-    /// - Parameter needsData: false: it may lack `data`, as those of the Server API do that have nothing to say there.
+    /// Expects a complete error object with this id.
+    /// - Parameter needsData: False if `data` may be missing, as in some errors of the Server API.
     func refused(
         _ answer: RESTAnswer, _ id: String, property: String? = nil, header: String? = nil, needsData: Bool = true, line: UInt = #line
     ) {

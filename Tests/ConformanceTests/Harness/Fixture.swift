@@ -4,11 +4,11 @@ import Foundation
 import ProtocolClient
 import Synchronization
 
-/// What a rule works with: the system, users of its own, and a place for what it finds wrong.
+/// The environment of one rule: the system, the rule's own users, and a list of failures.
 final class Fixture: Sendable {
     let system: TestedSystem
     let version: ProtocolVersion
-    /// In the names of this rule's users, so that no other rule meets them.
+    /// A unique suffix for this rule's user names, so that rules do not affect each other.
     let mark = String(UUID().uuidString.prefix(8).lowercased())
     private let found = Mutex(Outcome())
     private let sockets = Mutex<[(socket: ProtocolSocket, isChecked: Bool)]>([])
@@ -18,22 +18,22 @@ final class Fixture: Sendable {
         self.version = version
     }
 
-    /// How long is waited for what has to happen: not a promise of speed, the machine may be busy with other things.
+    /// The maximum wait for an expected event. It is not a promise of speed, because the machine may be busy.
     static let patience = Duration.seconds(30)
     static var deadline: ContinuousClock.Instant { .now + patience }
 
     var app: TestedApp { system.app }
-    /// Of the first gateway, in the rule's version.
+    /// A client of the first gateway, in the rule's version.
     var client: ProtocolClient { system.client(0, version) }
 
-    // MARK: What is found
+    // MARK: Checks
 
     var outcome: Outcome { found.withLock { $0 } }
     var isKept: Bool { outcome.isKept }
 
     func fail(_ what: String, line: UInt = #line) { found.withLock { $0.failures.append("\(what) (line \(line))") } }
     func fail(_ error: any Error) { found.withLock { $0.failures.append("\(error)") } }
-    /// Says that the rule cannot be tried on this system.
+    /// Marks the rule as not testable on this system.
     func skip(_ why: String) { found.withLock { $0.skipped = why } }
 
     func check(_ isSo: Bool, _ what: @autoclosure () -> String, line: UInt = #line) {
@@ -51,15 +51,14 @@ final class Fixture: Sendable {
 
     // MARK: Users
 
-    /// Signs in a user of this rule's own, whose id has a dot in it, since that is what patches have to escape.
+    /// Signs in a user of this rule. The id contains a dot, because patches must escape it.
     /// - Parameters:
-    ///   - name: of the user; asked for again, it is another session of the same user.
-    ///   - gateway: the one that the user talks to.
+    ///   - name: The user's name. Repeating it opens another session of the same user.
+    ///   - gateway: The index of the user's gateway.
     func user(_ name: String, gateway: Int = 0, version: ProtocolVersion? = nil, app: TestedApp? = nil) async throws -> User {
         try await user(id: "\(name).\(mark)", name: name.capitalized, gateway: gateway, version: version, app: app)
     }
 
-    /// Signs in a user with exactly this id.
     func user(
         id: String, name: String?, gateway: Int = 0, version: ProtocolVersion? = nil, app: TestedApp? = nil
     ) async throws -> User {
@@ -72,19 +71,20 @@ final class Fixture: Sendable {
         return User(fixture: self, userID: id, session: session, gateway: gateway, version: version)
     }
 
-    /// Several users, alternating between the gateways.
+    /// Signs in several users, alternating between the gateways.
     func users(_ names: String...) async throws -> [User] {
         var result: [User] = []
         for (index, name) in names.enumerated() { result.append(try await user(name, gateway: index)) }
         return result
     }
 
-    /// The user id of a user who never signed in.
+    /// Returns the id of a user who has never signed in.
     func stranger(_ name: String = "nobody") -> String { "\(name).\(mark)" }
 
     // MARK: Sockets
 
-    /// Remembers a socket: it is closed at the end of the rule, and what came over it is held to the rules of counters and timestamps.
+    /// Registers a socket. At the end of the rule it is closed, and its packets are checked against the rules for
+    /// counters and timestamps.
     func keep(_ socket: ProtocolSocket, isChecked: Bool = true) { sockets.withLock { $0.append((socket, isChecked)) } }
 
     func end() async {
@@ -99,14 +99,14 @@ enum Layer {
     static func uuid() -> String { UUID().uuidString.lowercased() }
     static func newConversation() -> String { "layer:///conversations/\(uuid())" }
     static func newMessage() -> String { "layer:///messages/\(uuid())" }
-    /// `/messages/…` of `layer:///messages/…`.
+    /// Returns an id's path: `/messages/…` for `layer:///messages/…`.
     static func path(_ id: String) -> String { String(id.dropFirst("layer://".count)) }
     static func identity(_ userID: String) -> String { "layer:///identities/\(userID)" }
     static func last(_ id: String) -> String { String(id.split(separator: "/").last ?? "") }
     static func date(_ text: String?) -> Date? {
         text.flatMap { try? Date($0, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
     }
-    /// Whether it is written as the server has to: UTC, with milliseconds and `Z`.
+    /// Returns true for a timestamp in the required format: UTC, with milliseconds and `Z`.
     static func isTimestamp(_ text: String?) -> Bool {
         text?.wholeMatch(of: /[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z/) != nil
     }

@@ -5,12 +5,13 @@ import LocalServers
 import ProtocolClient
 import TestCluster
 
-/// Gateways of the system under test that are set up to refuse what the others allow; each is started when a rule first needs it.
+/// Additional gateways of the system under test, configured to refuse requests that the others accept. Each is started
+/// when a rule first needs it.
 actor FurtherGateways {
     enum Kind: CaseIterable {
-        /// A session and an address may ask for next to nothing.
+        /// A gateway with very low rate limits for sessions and addresses.
         case strict
-        /// Where it looks for the metadata service, there is none.
+        /// A gateway whose configured metadata service does not exist.
         case cutOff
     }
 
@@ -55,7 +56,7 @@ actor FurtherGateways {
         let url = "https://127.0.0.1:\(ports[2])"
         let clients = try Dictionary(
             uniqueKeysWithValues: ProtocolVersion.allCases.map { ($0, try ProtocolClient(baseURL: url, version: $0, trust: trust)) })
-        // It sends no signal that it is up.
+        // Poll, because the gateway sends no signal when it is ready.
         while child.isRunning {
             if let answer = try? await clients[.v3]?.call("HEAD", "/ping", deadline: .now + .seconds(5)), answer.isSuccess { return clients }
             try await Task.sleep(for: .milliseconds(50))
@@ -63,7 +64,6 @@ actor FurtherGateways {
         throw HarnessError("the gateway did not come up:\n\(LogTail.last(20, of: strata.home + "/gateway-\(kind).log"))")
     }
 
-    /// As the system started it.
     private static func environment(of pid: Int) throws -> [String: String] {
         let data = try Data(contentsOf: URL(fileURLWithPath: "/proc/\(pid)/environ"))
         return data.split(separator: 0)
@@ -75,8 +75,8 @@ actor FurtherGateways {
 }
 
 extension TestedSystem {
-    /// Runs SQL as the database's owner: for what otherwise only time brings.
-    /// - Returns: false if this system's database cannot be reached.
+    /// Runs SQL as the database's owner, to simulate the passage of time.
+    /// - Returns: False if this system's database is not accessible.
     func sql(_ text: String) async throws -> Bool {
         guard let strata, let data = FileManager.default.contents(atPath: strata.home + "/state.json"),
             let url = try JSONValue(parsing: data)["databaseURL"].string

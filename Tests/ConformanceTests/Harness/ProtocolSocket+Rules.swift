@@ -3,12 +3,12 @@
 import ProtocolClient
 
 extension ProtocolSocket {
-    /// A request with the patience of these tests.
+    /// Sends a request, with the deadline of these tests.
     func ask(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil) async throws -> SocketAnswer {
         try await request(method, objectID: objectID, data: data, deadline: Fixture.deadline)
     }
 
-    /// A request that must succeed.
+    /// Sends a request that must succeed.
     @discardableResult
     func does(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil, line: UInt = #line) async throws -> JSONValue {
         let answer = try await ask(method, objectID, data)
@@ -16,7 +16,7 @@ extension ProtocolSocket {
         return answer.data
     }
 
-    /// Takes the next change of this kind.
+    /// Consumes the next change of this kind.
     @discardableResult
     func change(
         _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
@@ -26,7 +26,7 @@ extension ProtocolSocket {
         }
     }
 
-    /// Takes the message whose first part says this; what was sent to its conversation before has come then, too.
+    /// Consumes the message with this text. Everything sent to its conversation before has then arrived, too.
     @discardableResult
     func message(_ text: String) async throws -> ReceivedPacket {
         try await change("create", "Message") { $0["parts"][0]["body"].string == text }
@@ -37,7 +37,8 @@ extension ProtocolSocket {
         try await nextPacket("typing \(action)", deadline: Fixture.deadline) { $0.isTyping(action, conversation: conversation) }
     }
 
-    /// Waits until what has come, taken or not, is as it should be; gives up after a time, which is for the caller to notice.
+    /// Waits until the received packets, consumed or not, meet a condition. Returns silently at the timeout; the caller
+    /// must check.
     func wait(for patience: Duration = Fixture.patience, until isEnough: @escaping @Sendable ([ReceivedPacket]) -> Bool) async {
         let coming = packets()
         if isEnough(history) { return }
@@ -49,8 +50,8 @@ extension ProtocolSocket {
         }
     }
 
-    /// The packets of a range, without responses, and without updates that tell a conversation's counts once more as they are known already: that is
-    /// how a gateway ends every catching up, also one of its own that no client asked for.
+    /// Returns the packets in a range, without responses and without updates that repeat a conversation's known counts.
+    /// A gateway sends such updates at the end of every catch-up, including those that no client requested.
     func news(in range: Range<Int>) -> [ReceivedPacket] {
         let history = history
         return history.filter { packet in
@@ -82,14 +83,13 @@ extension JSONValue {
             }
     }
 
-    /// The user ids of a list of identities.
     var userIDs: Set<String> { Set((array ?? []).compactMap { $0["user_id"].string }) }
     var ids: [String] { (array ?? []).compactMap { $0["id"].string } }
 }
 
 extension ReceivedPacket {
-    /// What the packet tells, in few words: `M create`, `C update set last_message, set total_message_count`, `signal started`.
-    /// Users are named without what makes their ids unique; operations are in alphabetical order.
+    /// A short description of the packet: `M create`, `C update set last_message, set total_message_count`, `signal
+    /// started`. User names appear without their unique suffix; operations are in alphabetical order.
     var summary: String {
         switch type {
         case "change":
@@ -105,10 +105,10 @@ extension ReceivedPacket {
         }
     }
 
-    /// What the packet says of a property of its object; nil if nothing.
+    /// Returns the packet's value for a property of its object; nil if it has none.
     func tells(_ property: String) -> JSONValue? { operation == "create" ? data[property] : data.operation(property)?["value"] }
 
-    /// A path whose segments are cut at the dots that are not escaped.
+    /// Splits a path at its unescaped dots.
     static func segments(_ path: String) -> [String] {
         var result = [""]
         var isEscaped = false

@@ -5,11 +5,13 @@ import ProtocolClient
 import TestTiers
 import Testing
 
-/// `docs/conformance.md`: every rule, and whether it is kept. Written with `STRATA_CONFORMANCE_WRITE=1`, compared otherwise.
+/// `docs/conformance.md`: all rules and whether they are kept. Written if `STRATA_CONFORMANCE_WRITE=1`, compared
+/// otherwise.
 struct Report {
     let results: [RuleCase: Outcome]
 
-    /// - Parameter results: the outcomes of the rules that were tried. In the short tier the slow rules, which it leaves out, count as kept.
+    /// - Parameter results: The outcomes of the rules that were run. In the short tier, the omitted slow rules count as
+    ///   kept.
     init(results: [RuleCase: Outcome]) {
         let untried = TestTier.current == .short ? RuleTable.allCases.filter(\.rule.isSlow) : []
         self.results = results.merging(untried.map { ($0, Outcome()) }) { tried, _ in tried }
@@ -20,7 +22,7 @@ struct Report {
             .deletingLastPathComponent().appending(path: "docs/conformance.md")
     }
 
-    /// Only when all rules have been tried there is something to say.
+    /// True if all rules have been run. Otherwise there is no report.
     var isComplete: Bool { RuleTable.allCases.allSatisfy { results[$0] != nil && results[$0]?.skipped == nil } }
 
     /// Writes or compares the file.
@@ -37,7 +39,6 @@ struct Report {
         throw Differs(lines: new.subtracting(old).map { "+ \($0)" }.sorted() + old.subtracting(new).map { "- \($0)" }.sorted())
     }
 
-    /// The file is not what the rules show.
     struct Differs: Error, CustomStringConvertible {
         let lines: [String]
         var description: String {
@@ -92,7 +93,7 @@ struct Report {
     }
 }
 
-/// Settles the report when everything of the suite has run, however much of it was asked for.
+/// Writes or compares the report at the end of the suite, if all rules were run.
 struct SettlesReport: SuiteTrait, TestScoping {
     var isRecursive: Bool { false }
 

@@ -3,23 +3,23 @@
 import ProtocolClient
 import Testing
 
-/// One rule of the Client API: a sentence that a server keeps or breaks, and how to find out which.
+/// One rule of the Client API: a sentence, and a check that decides whether the server keeps it.
 struct Rule: Sendable {
-    /// Which clients a rule matters for.
+    /// The relevance of a rule for clients.
     enum Kind: String, Sendable {
-        /// Stock clients need it in ordinary use.
+        /// Required by stock clients in ordinary use.
         case core
-        /// It is described, but stock clients get along without it.
+        /// Documented behaviour that stock clients do not need.
         case doc
     }
 
-    /// The section of docs/conformance.md that it belongs to, such as `6.5`.
+    /// The rule's section in docs/conformance.md, such as `6.5`.
     let section: String
     let kind: Kind
-    /// What is so, in one sentence.
+    /// The requirement, in one sentence.
     let text: String
     let versions: [ProtocolVersion]
-    /// Whether it has to wait for periods of the server's; such rules run beside the others from the beginning.
+    /// True if the check waits for timeouts of the server. Slow rules start first and run beside the others.
     let isSlow: Bool
     let location: SourceLocation
     let check: @Sendable (Fixture) async throws -> Void
@@ -38,11 +38,10 @@ struct Rule: Sendable {
         self.check = check
     }
 
-    /// Unique among all rules.
     var name: String { "\(section) \(text)" }
 }
 
-/// A rule in one version: what is run, and what passes or fails.
+/// A rule in one version: the unit that is run and passes or fails.
 struct RuleCase: Sendable, Hashable, CustomTestStringConvertible {
     let rule: Rule
     let version: ProtocolVersion
@@ -54,11 +53,10 @@ struct RuleCase: Sendable, Hashable, CustomTestStringConvertible {
     func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-/// How a rule was found to be kept or not.
 struct Outcome: Sendable {
-    /// What was not as it has to be; none: the rule is kept.
+    /// Violations of the rule. Empty if the rule is kept.
     var failures: [String] = []
-    /// Why it could not be tried at all.
+    /// The reason why the rule was not run; nil if it was.
     var skipped: String?
 
     var isKept: Bool { failures.isEmpty }

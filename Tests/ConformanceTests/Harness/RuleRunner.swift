@@ -2,13 +2,14 @@
 
 import ProtocolClient
 
-/// Runs rules side by side, whichever way their tests are run: the first test of a chapter starts all of the chapter, each test waits for its own.
+/// Runs rules concurrently, even if their tests run sequentially. The first test of a chapter starts all its rules, and
+/// each test waits for its own rule.
 actor RuleRunner {
     static let shared = RuleRunner()
 
-    /// How many rules are tried at a time. They mostly wait for the server.
+    /// The maximum number of concurrent rules. They mostly wait for the server.
     private static let atATime = 8
-    /// The longest a rule may take; the slow ones wait for two minutes of silence.
+    /// The time limit of a rule. Slow rules wait for two minutes of silence.
     private static let patience = (slow: Duration.seconds(200), other: Duration.seconds(120))
 
     private let turns = Turnstile(places: atATime)
@@ -16,7 +17,7 @@ actor RuleRunner {
     private var outcomes: [RuleCase: Outcome] = [:]
     private var haveSlowStarted = false
 
-    /// How a case came out, when it has.
+    /// Waits for a case to end and returns its outcome.
     func outcome(of wanted: RuleCase, in chapter: RuleTable.Chapter) async -> Outcome {
         if !haveSlowStarted {
             haveSlowStarted = true
@@ -28,7 +29,6 @@ actor RuleRunner {
         return await task.value
     }
 
-    /// All that have been tried so far.
     func results() -> [RuleCase: Outcome] { outcomes }
 
     private func start(_ ruleCase: RuleCase) {
@@ -72,7 +72,7 @@ actor RuleRunner {
     }
 }
 
-/// Lets so many through at a time, in the order in which they came.
+/// A FIFO semaphore: admits a fixed number of tasks at a time, in the order of their arrival.
 actor Turnstile {
     private var places: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []

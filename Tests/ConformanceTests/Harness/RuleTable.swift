@@ -38,7 +38,8 @@ enum RuleTable {
     static let all = Chapter.allCases.flatMap { rules($0) }
     static let allCases = all.flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
 
-    /// The cases of a chapter to run. `STRATA_CONFORMANCE_ONLY` chooses those with its text in their name. The short tier leaves out slow rules.
+    /// Returns the cases of a chapter to run. `STRATA_CONFORMANCE_ONLY` selects cases by a part of their name. The
+    /// short tier omits slow rules.
     static func cases(_ chapter: Chapter) -> [RuleCase] {
         let cases = rules(chapter).filter { TestTier.current == .long || !$0.isSlow }
             .flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }

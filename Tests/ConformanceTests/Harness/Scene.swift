@@ -3,18 +3,16 @@
 import Foundation
 import ProtocolClient
 
-/// Ana with two devices, Ben with two, on different gateways, and a conversation of theirs that all of them know.
+/// Ana with two devices and Ben with two sockets, on different gateways, and a conversation known to all of them.
 struct Scene: Sendable {
     let fixture: Fixture
     let ana: User
-    /// Another session of Ana's.
     let anaElsewhere: User
     let ben: User
-    /// The socket of ``ana``, the one that acts.
+    /// The socket of ``ana``, which acts.
     let acting: ProtocolSocket
-    /// The socket of ``anaElsewhere``.
     let own: ProtocolSocket
-    /// Sockets of one session of Ben's, on either gateway.
+    /// Sockets of one session of Ben, one on each gateway.
     let other: ProtocolSocket
     let otherToo: ProtocolSocket
     let conversation: String
@@ -24,8 +22,9 @@ struct Scene: Sendable {
         ana = try await f.user("ana", gateway: 0)
         anaElsewhere = try await f.user("ana", gateway: 1)
         ben = try await f.user("ben", gateway: 1)
-        // Before the sockets: with the answers to their replays they are in it. A user who is added while a socket is open may be sent a little of
-        // what comes then from the log, and the user's numbers once more at the end.
+        // Create the conversation before the sockets. Their replays then contain it. A user who is added while a socket
+        // is open may receive some of the following changes from the log. The user's counts may then be repeated at the
+        // end.
         conversation = try await ana.converse([ben.id] + others.map(\.id), metadata: metadata, distinct: distinct)
         acting = try await Self.open(ana)
         own = try await Self.open(anaElsewhere)
@@ -34,7 +33,8 @@ struct Scene: Sendable {
         for socket in [acting, own, other, otherToo] { try await socket.change("create", "Conversation", conversation) }
     }
 
-    /// A socket that is up to date: with the answer to a replay everything before it has come, which otherwise happens some time after opening.
+    /// Opens a socket and waits until it is up to date. The answer to a replay ensures this; without one, the catch-up
+    /// ends some time after opening.
     private static func open(_ user: User, gateway: Int? = nil) async throws -> ProtocolSocket {
         let socket = try await user.silentSocket(gateway: gateway)
         let now = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
@@ -42,14 +42,16 @@ struct Scene: Sendable {
         return socket
     }
 
-    /// All sockets: Ana's acting one, Ana's other one, Ben's two.
+    /// All sockets: Ana's acting one, Ana's other one, and Ben's two.
     var all: [ProtocolSocket] { [acting, own, other, otherToo] }
 
-    /// What every socket is sent by an action, responses aside: what comes before a message that is sent after it.
+    /// Returns the packets, without responses, that an action causes on each socket: all that arrive before a fence
+    /// message sent after it.
     /// - Parameters:
-    ///   - sockets: which ones; nil: ``all``.
-    ///   - conversation: where that message is sent; nil: ``conversation``. All who listen must be in it, and have been told of it.
-    ///   - sender: who sends it; nil: Ana.
+    ///   - sockets: The sockets; nil: ``all``.
+    ///   - conversation: The conversation of the fence message; nil: ``conversation``. All listeners must be in it and
+    ///     must know it.
+    ///   - sender: The sender of the fence message; nil: Ana.
     func seen(
         on sockets: [ProtocolSocket]? = nil, fence conversation: String? = nil, by sender: User? = nil, _ action: () async throws -> Void
     ) async throws -> [[ReceivedPacket]] {
@@ -62,7 +64,7 @@ struct Scene: Sendable {
         for (socket, start) in zip(sockets, starts) {
             let fence = try await socket.message(text)
             result.append(socket.news(in: start..<fence.index))
-            // What the fence itself brings must not be taken for what a later action brings.
+            // Wait for the fence's own update, so that it is not attributed to a later action.
             _ = try await socket.nextPacket("the fence's update", deadline: Fixture.deadline) {
                 $0.index > fence.index && $0.isChange("update", of: "Conversation") && $0.data.operation("last_message") != nil
             }
@@ -70,11 +72,12 @@ struct Scene: Sendable {
         return result
     }
 
-    /// What every socket is sent by an action in other conversations than the one of the fence, or in none. There is no order between conversations,
-    /// so the number of packets that should come is waited for first.
+    /// Returns the packets that an action causes on each socket, if it concerns other conversations than the fence's,
+    /// or none. Conversations are not ordered among each other, so the expected number of packets is awaited before the
+    /// fence is sent.
     /// - Parameters:
-    ///   - counts: how many packets each of ``all`` should be sent.
-    ///   - fence: a conversation that all know and in which nothing else happens.
+    ///   - counts: The expected number of packets for each of ``all``.
+    ///   - fence: A conversation that all users know and in which nothing else happens.
     func seen(_ counts: [Int], fence: String, _ action: () async throws -> Void) async throws -> [[ReceivedPacket]] {
         let starts = all.map(\.receivedCount)
         try await action()
@@ -92,8 +95,8 @@ struct Scene: Sendable {
         return result
     }
 
-    /// Ana begins to type, and goes on every 2.5 s as clients do, until both of Ben's sockets see it: signals are not kept for a socket that is still joining a
-    /// conversation, or for one that is not there.
+    /// Starts typing as Ana and renews it every 2.5 s, as clients do, until both of Ben's sockets have received it.
+    /// Signals are not queued for a socket that is still joining the conversation, or that is not connected.
     @discardableResult
     func startTyping() async throws -> ReceivedPacket {
         for _ in 0..<10 {
@@ -107,7 +110,7 @@ struct Scene: Sendable {
         return try await other.typingSeen("started", in: conversation)
     }
 
-    /// Sends a message that every socket has when this returns, with what comes along with it.
+    /// Sends a message and waits until every socket has it, with its accompanying updates.
     @discardableResult
     func sent(_ text: String, by sender: User? = nil) async throws -> String {
         let id = try await (sender ?? ana).sendID(text, to: conversation)

@@ -7,23 +7,22 @@ import ProtocolClient
 import TestCluster
 import TestSupport
 
-/// What the rules are tried on: a system started for it, or one that runs already.
+/// The system under test: started for the rules, or already running.
 struct TestedSystem: Sendable {
-    /// HTTPS base URL of each gateway.
+    /// The HTTPS base URL of each gateway.
     let urls: [String]
-    /// What URLs inside objects begin with.
+    /// The prefix of URLs inside objects.
     let publicURL: String
     let app: TestedApp
-    /// A second app, whose users no user of the first may meet; nil on a system that this run did not start.
+    /// A second app, isolated from the first. nil for a system that this run did not start.
     let otherApp: TestedApp?
     let strangeKey: TokenMaker
-    /// The operator's command; nil if there is none for this system.
+    /// The operator's command; nil if unavailable for this system.
     let strata: OperatorCommand?
-    /// Gateways that refuse; nil on a system that this run did not start.
+    /// Additional, stricter gateways; nil for a system that this run did not start.
     let furtherGateways: FurtherGateways?
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
-    /// One for all tests.
     static func shared() async throws -> TestedSystem { try await starting.value }
 
     private static let starting = Task {
@@ -74,7 +73,7 @@ struct TestedSystem: Sendable {
             trust: .roots(pem: try String(contentsOfFile: certificate, encoding: .utf8)))
     }
 
-    /// `strata dev` writes its state when everything is up. It sends no signal of it, so this has to poll.
+    /// Polls for the state file, which `strata dev` writes when it is ready. There is no signal for it.
     private static func state(in home: String, of child: ChildProcess) async throws -> JSONValue {
         let deadline = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < deadline, child.isRunning {
@@ -97,7 +96,6 @@ struct TestedSystem: Sendable {
     }
 }
 
-/// The `strata` command, working on the home of the system.
 struct OperatorCommand: Sendable {
     let program: String
     let home: String
@@ -106,8 +104,8 @@ struct OperatorCommand: Sendable {
         ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("STRATA_") }.merging(["STRATA_HOME": home]) { $1 }
     }
 
-    /// Runs it to its end.
-    /// - Returns: what it printed.
+    /// Runs the command to its end.
+    /// - Returns: The output.
     @discardableResult
     func run(_ words: String...) async throws -> String { try await run(words: words) }
 
@@ -123,7 +121,7 @@ struct OperatorCommand: Sendable {
     }
 }
 
-/// Asks the system to end when this process does, and waits for it: the home it works in is removed right after.
+/// Terminates the system when this process exits, and waits for it, because the home directory is removed right after.
 private enum EndsWithProcess {
     static func add(_ child: ChildProcess) {
         ended = child
@@ -134,6 +132,6 @@ private enum EndsWithProcess {
         }
     }
 
-    // Set once, before the handler is registered that reads it.
+    // Written once, before the handler that reads it is registered.
     private nonisolated(unsafe) static var ended: ChildProcess?
 }

@@ -5,16 +5,15 @@ import Foundation
 import ProtocolClient
 import _CryptoExtras
 
-/// An app, with what is needed to vouch for its users.
+/// An app with the credentials for signing identity tokens.
 struct TestedApp: Sendable {
     let id: String
     let provider: String
     let key: String
-    /// Of the app's own server.
     let serverToken: String
     let tokens: TokenMaker
 
-    /// From what `strata app create --json` prints.
+    /// Creates an app from the output of `strata app create --json`.
     init(json: JSONValue) throws {
         guard let id = json["app"].string, let provider = json["provider"].string, let key = json["key"].string,
             let serverToken = json["serverToken"].string, let file = json["privateKeyFile"].string
@@ -26,10 +25,8 @@ struct TestedApp: Sendable {
         tokens = try TokenMaker(pem: String(contentsOfFile: file, encoding: .utf8))
     }
 
-    /// The header of a good identity token.
     var header: JSONValue { ["typ": "JWT", "alg": "RS256", "cty": "layer-eit;v=1", "kid": .string(key)] }
 
-    /// The claims of a good identity token.
     func claims(_ user: String, nonce: String, name: String?) -> JSONValue {
         let now = Int64(Date().timeIntervalSince1970)
         var claims: JSONValue = [
@@ -40,16 +37,16 @@ struct TestedApp: Sendable {
     }
 }
 
-/// Signs compact JWS, good and bad ones.
+/// Signs compact JWS, valid and invalid ones.
 struct TokenMaker: Sendable {
     private let privateKey: _RSA.Signing.PrivateKey
 
     init(pem: String) throws { privateKey = try _RSA.Signing.PrivateKey(pemRepresentation: pem) }
 
-    /// A key that no server knows.
+    /// Creates a key that no server knows.
     init() throws { privateKey = try _RSA.Signing.PrivateKey(keySize: .bits2048) }
 
-    /// Header and claims, signed with RS256 whatever the header says.
+    /// Returns a token signed with RS256, whatever its header says.
     func token(header: JSONValue, claims: JSONValue) throws -> String {
         let text = Self.base64URL(Data(header.text.utf8)) + "." + Self.base64URL(Data(claims.text.utf8))
         let signature = try privateKey.signature(for: SHA256.hash(data: Data(text.utf8)), padding: .insecurePKCS1v1_5)
@@ -62,7 +59,7 @@ struct TokenMaker: Sendable {
     }
 }
 
-/// The tests themselves could not go on.
+/// An error of the harness, which prevents a rule from being checked.
 struct HarnessError: Error, CustomStringConvertible {
     let description: String
 

@@ -3,7 +3,6 @@
 import Foundation
 import ProtocolClient
 
-/// A session of a user. Unless a rule is about calls that fail, it uses those that must succeed.
 struct User: Sendable {
     let fixture: Fixture
     let userID: String
@@ -14,12 +13,12 @@ struct User: Sendable {
     var id: String { Layer.identity(userID) }
     var client: ProtocolClient { fixture.system.client(gateway, version) }
 
-    /// A call with the user's session, whatever comes of it.
+    /// Sends a request with the user's session and returns the answer, successful or not.
     func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
         try await client.call(method, path, body: body, token: session, headers: headers, deadline: Fixture.deadline)
     }
 
-    /// A call that must succeed.
+    /// Sends a request that must succeed.
     @discardableResult
     func does(_ method: String, _ path: String, _ body: JSONValue? = nil, line: UInt = #line) async throws -> RESTAnswer {
         let answer = try await call(method, path, body)
@@ -29,7 +28,7 @@ struct User: Sendable {
 
     func get(_ path: String, line: UInt = #line) async throws -> JSONValue { try await does("GET", path, line: line).json }
 
-    /// The object as the server shows it to the user.
+    /// Loads an object as the server shows it to the user.
     func load(_ id: String, line: UInt = #line) async throws -> JSONValue { try await get(Layer.path(id), line: line) }
 
     func patch(_ id: String, _ operations: JSONValue..., line: UInt = #line) async throws {
@@ -38,8 +37,8 @@ struct User: Sendable {
 
     // MARK: Conversations
 
-    /// Creates a conversation over REST, not distinct unless that is wanted.
-    /// - Returns: its id.
+    /// Creates a conversation over REST, by default not distinct.
+    /// - Returns: The conversation's id.
     @discardableResult
     func converse(_ others: User..., metadata: JSONValue? = nil, distinct: Bool = false, line: UInt = #line) async throws -> String {
         try await converse(others.map(\.id), metadata: metadata, distinct: distinct, line: line)
@@ -61,14 +60,11 @@ struct User: Sendable {
 
     // MARK: Messages
 
-    /// Sends a message over REST.
-    /// - Returns: it.
     @discardableResult
     func send(_ text: String, to conversation: String, line: UInt = #line) async throws -> JSONValue {
         try await does("POST", Layer.path(conversation) + "/messages", Self.message(text), line: line).json
     }
 
-    /// Sends a message and returns its id.
     func sendID(_ text: String, to conversation: String, line: UInt = #line) async throws -> String {
         try fixture.need(try await send(text, to: conversation, line: line)["id"].string, "id of the message", line: line)
     }
@@ -85,14 +81,14 @@ struct User: Sendable {
 
     // MARK: Sockets
 
-    /// Opens a socket that has asked for something, so that it is sent changes (docs/conformance.md §12.1).
+    /// Opens a socket and sends a request, so that the server sends changes (docs/conformance.md §12.1).
     func socket(gateway: Int? = nil, version: ProtocolVersion? = nil, isChecked: Bool = true) async throws -> ProtocolSocket {
         let socket = try await silentSocket(gateway: gateway, version: version, isChecked: isChecked)
         _ = try await socket.request("Counter.read", deadline: Fixture.deadline)
         return socket
     }
 
-    /// Opens a socket that has not asked for anything yet.
+    /// Opens a socket without sending a request.
     func silentSocket(
         gateway: Int? = nil, version: ProtocolVersion? = nil, options: ProtocolSocket.Options = .init(), isChecked: Bool = true
     ) async throws -> ProtocolSocket {
@@ -103,7 +99,7 @@ struct User: Sendable {
     }
 }
 
-// Patch operations.
+// Patch operations
 
 func set(_ property: String, _ value: JSONValue) -> JSONValue { ["operation": "set", "property": .string(property), "value": value] }
 func delete(_ property: String) -> JSONValue { ["operation": "delete", "property": .string(property)] }

@@ -2,10 +2,10 @@
 
 import ProtocolClient
 
-/// A method and path of the endpoint index (2), for what is so of all of them.
+/// A method and path of the endpoint index (section 2), for rules that apply to all endpoints.
 struct Endpoint: Sendable {
     let method: String
-    /// As the index has it.
+    /// The path as written in the index, with placeholders.
     let pattern: String
     let body: JSONValue?
     let kind: Rule.Kind
@@ -17,7 +17,7 @@ struct Endpoint: Sendable {
         self.kind = kind
     }
 
-    /// With ids of nothing in it.
+    /// The path with ids of nonexistent objects.
     var path: String {
         pattern.split(separator: "/")
             .map { piece in
@@ -32,7 +32,7 @@ struct Endpoint: Sendable {
 
     var name: String { "\(method) \(pattern)" }
 
-    /// Those that need a session.
+    /// Endpoints that require a session.
     static let signedIn = [
         Endpoint("POST", "/push_tokens", body: ["token": "t", "type": "apns", "device_id": "d"], .doc),
         Endpoint("DELETE", "/push_tokens/:device_id", .doc),
@@ -61,7 +61,7 @@ struct Endpoint: Sendable {
         Endpoint("GET", "/channels", .doc),
     ]
 
-    /// Those that need none, but a version.
+    /// Endpoints that require a version, but no session.
     static let versioned = [
         Endpoint("POST", "/nonces"), Endpoint("POST", "/sessions", body: ["app_id": "x", "identity_token": "x"]),
         Endpoint("DELETE", "/sessions/:uuid"),

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 1 Conventions.
+/// Rules of section 1: conventions.
 enum S01 {
     static let rules: [Rule] =
         hosts + versioning + headers + origins + answers + identifiers + times + lists + S01Lists.rules + duplicates + availability + errors

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 1.9 to 1.11 Repeated requests, availability, errors.
+/// Rules of sections 1.9 to 1.11: repeated requests, availability, errors.
 extension S01 {
     // MARK: 1.9
 

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 1.5 to 1.7 Answers, identifiers, times.
+/// Rules of sections 1.5 to 1.7: answers, identifiers, times.
 extension S01 {
     // MARK: 1.5
 

@@ -3,10 +3,10 @@
 import Foundation
 import ProtocolClient
 
-/// The `Link` header of lists, which is Strata's own.
+/// Rules for the `Link` header of lists, an extension by Strata.
 enum S01Lists {
-    /// Follows a list by nothing but its `Link` headers.
-    /// - Returns: the ids of each page.
+    /// Follows a list by its `Link` headers only.
+    /// - Returns: The ids of each page.
     static func follow(_ user: User, _ path: String, pageSize: Int) async throws -> [[String]] {
         let f = user.fixture
         var pages: [[String]] = []
@@ -20,20 +20,21 @@ enum S01Lists {
         return pages
     }
 
-    /// The path of the next page with its query; nil if the answer names none.
+    /// Returns the next page's path and query; nil if the answer has no `Link` header.
     static func nextPage(_ f: Fixture, _ answer: RESTAnswer) throws -> String? {
         guard let link = answer.header("Link") else { return nil }
         guard let match = link.wholeMatch(of: /<([^<> ]+)>; rel="next"/) else { throw HarnessError("Link: \(link)") }
         return try path(f, String(match.1))
     }
 
-    /// What follows the public base URL.
+    /// Returns the part of a URL after the public base URL.
     static func path(_ f: Fixture, _ url: String) throws -> String {
         guard url.hasPrefix(f.system.publicURL + "/") else { throw HarnessError("\(url) does not begin with \(f.system.publicURL)") }
         return String(url.dropFirst(f.system.publicURL.count))
     }
 
-    /// By every page size: pages as long as asked for, in the order of the list, and no page behind the last object.
+    /// Checks a list for several page sizes: the pages have the requested size and the list's order, and no page
+    /// follows the last object.
     private static func check(_ user: User, _ path: String, _ all: [String]) async throws {
         for size in [1, 2, 3, 5, 6] {
             let pages = try await follow(user, path, pageSize: size)

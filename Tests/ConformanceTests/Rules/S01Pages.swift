@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 1.8 Pages of lists.
+/// Rules of section 1.8: pages of lists.
 extension S01 {
     // MARK: 1.8
 

@@ -3,13 +3,13 @@
 import Foundation
 import ProtocolClient
 
-/// 3.4 Identity tokens, and what they change.
+/// Rules of section 3.4: identity tokens and their side effects.
 extension S03 {
     // MARK: 3.4
 
     private static let absent: JSONValue = [:]
 
-    /// A rule about an identity token that is not believed; all are refused in the same way.
+    /// A rule on an invalid identity token. All are refused alike.
     private static func unbelieved(_ what: String, _ attempt: @escaping @Sendable (Fixture) async throws -> RESTAnswer) -> Rule {
         Rule("3.4", "an identity token \(what) is 422 invalid_property identity_token") { f in
             f.refused(try await attempt(f), "invalid_property", property: "identity_token")

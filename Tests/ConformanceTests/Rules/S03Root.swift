@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 3.1, 3.2, 3.7 Root, ping, push tokens.
+/// Rules of sections 3.1, 3.2 and 3.7: root, ping, push tokens.
 extension S03 {
     // MARK: 3.1
 

@@ -3,13 +3,13 @@
 import Foundation
 import ProtocolClient
 
-/// 3 Root, ping, authentication, push tokens.
+/// Rules of section 3: root, ping, authentication, push tokens.
 enum S03 {
     static let rules: [Rule] = root + ping + nonces + signingIn + identityTokens + sideEffects + expiry + signingOut + pushTokens
 
     // MARK: 3.1
 
-    /// The links of a `Link` header, read as stock clients do: cut at `,`, then at `;`, which must give two pieces.
+    /// Parses a `Link` header as stock clients do: split at `,`, then at `;`, which must give two parts.
     static func links(_ answer: RESTAnswer) -> [String: String] {
         var links: [String: String] = [:]
         for link in (answer.header("Link") ?? "").split(separator: ",") {
@@ -67,7 +67,7 @@ enum S03 {
 
     // MARK: 3.4
 
-    /// Posts a session with an identity token that is right but for what is changed.
+    /// Posts a session with a valid identity token, except for the given changes.
     static func signIn(
         _ f: Fixture, user: String? = nil, nonce: String? = nil, app: TestedApp? = nil, appID: String? = nil, gateway: Int = 0,
         key: TokenMaker? = nil, header: [String: JSONValue] = [:], claims: [String: JSONValue] = [:]
@@ -78,7 +78,7 @@ enum S03 {
         var (head, body) = (app.header, app.claims(user ?? f.stranger("ana"), nonce: fresh, name: nil))
         for (name, value) in header { head[name] = value }
         for (name, value) in claims { body[name] = value }
-        // A member set to the empty object is left out altogether.
+        // A member that is set to an empty object is omitted.
         let without = { (value: JSONValue) in JSONValue.object((value.object ?? [:]).filter { $0.value != [:] }) }
         let token = try (key ?? app.tokens).token(header: without(head), claims: without(body))
         return try await post(f, appID ?? app.id, token, gateway: gateway)
@@ -190,7 +190,7 @@ enum S03 {
                 let socket = try await ana.socket(gateway: 1)
                 let expired = "UPDATE conversations.session SET expires_at = now() WHERE user_id = '\(ana.userID)'"
                 guard try await f.system.sql(expired) else { return f.skip("no way to let a session expire") }
-                // The first gateway has not seen the session yet; the second remembers it for some seconds.
+                // The first gateway has not seen the session yet. The second one caches it for some seconds.
                 f.refused(try await ana.call("GET", "/conversations"), "authentication_required")
                 f.equal(try await socket.waitForClose(deadline: .now + .seconds(90)).code, 4401)
             },

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 4 Identities and following.
+/// Rules of section 4: identities and following.
 enum S04 {
     static let rules: [Rule] = full + basic + reading + following
 
@@ -156,7 +156,7 @@ enum S04 {
         try await user.call("GET", "/following/users/\(other)").status
     }
 
-    /// Something later in the user's own log.
+    /// Makes a change in the user's own log and waits for its packet.
     private static func ownFence(_ user: User, _ socket: ProtocolSocket) async throws -> ReceivedPacket {
         let other = user.fixture.stranger("fence-\(Layer.uuid().prefix(6))")
         try await user.does("PUT", "/following/users/\(other)")

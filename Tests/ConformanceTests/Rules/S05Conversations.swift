@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 5 Conversations.
+/// Rules of section 5: conversations.
 enum S05 {
     static let rules: [Rule] =
         object + metadata + listing + S05Loads.rules + getting + creating + distinct + receiptSwitches + participants + metadataPatches + deleting
@@ -67,7 +67,7 @@ enum S05 {
         },
     ]
 
-    /// Metadata that is refused, and the path that is named; on a create and on a patch.
+    /// Invalid metadata, with the path that the error names. Used for creates and patches.
     private static let badMetadata: [(what: String, value: JSONValue, path: String)] = [
         ("a number", ["a": 5], "metadata.a"), ("a boolean", ["a": ["b": true]], "metadata.a.b"), ("null", ["a": ["b": nil]], "metadata.a.b"),
         ("an array", ["a": ["b": ["c"]]], "metadata.a.b"), ("a key with a space", ["a b": "x"], "metadata.a b"),

@@ -3,11 +3,11 @@
 import Foundation
 import ProtocolClient
 
-/// 5.4 Creating conversations.
+/// Rules of section 5.4: creating conversations.
 extension S05 {
     // MARK: 5.4
 
-    /// Creates over REST or over a socket; both must refuse alike.
+    /// Expects the same refusal over REST and over a socket.
     private static func refusedBoth(
         _ f: Fixture, _ user: User, _ body: JSONValue, _ id: String, property: String? = nil, line: UInt = #line
     ) async throws {

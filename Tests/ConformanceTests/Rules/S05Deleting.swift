@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 5.7, 5.8 Deleting, and reading all.
+/// Rules of sections 5.7 and 5.8: deleting, and marking all as read.
 extension S05 {
     // MARK: 5.7
 
@@ -69,12 +69,12 @@ extension S05 {
                 f.equal(counts.body["user_position"], packet.body["user_position"])
             }
             f.equal(try await scene.ben.load(scene.conversation)["total_message_count"], 2)
-            // What is hidden already, and a position before all, are no change.
+            // A position up to which everything is already deleted has no effect.
             for earlier in [position, 0] {
                 f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=\(earlier)"), 204)
             }
             f.equal(try await scene.ana.load(scene.conversation)["total_message_count"], 1)
-            // Beyond the present it is the present.
+            // A position beyond the head means the head.
             f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=99999999999999999999"), 204)
             f.refused(try await scene.ana.call("GET", Layer.path(scene.conversation)), "not_found")
         },
@@ -137,7 +137,7 @@ extension S05 {
 
     // MARK: 5.8
 
-    /// Ana's three messages, their positions, and Ben, who has read none.
+    /// Creates a conversation with three messages by Ana, none of which Ben has read.
     private static func three(_ f: Fixture) async throws -> (ben: User, id: String, positions: [Int], messages: [String]) {
         let users = try await f.users("ana", "ben")
         let id = try await users[0].converse(users[1])

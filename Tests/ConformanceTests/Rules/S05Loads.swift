@@ -2,9 +2,10 @@
 
 import ProtocolClient
 
-/// Conversations together with messages, which is Strata's own.
+/// Rules for loading conversations together with messages, an extension by Strata.
 enum S05Loads {
-    /// Three conversations of Ana, Ben and Cleo: nothing is said, Ana has read all, and two messages of five are unread to Ana.
+    /// Creates three conversations of Ana, Ben and Cleo: one without messages, one that Ana has read, and one with two
+    /// of five messages unread.
     private static func three(_ f: Fixture) async throws -> (users: [User], ids: [String]) {
         let users = try await f.users("ana", "ben", "cleo")
         var ids: [String] = []

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 5.5, 5.6 Participants and metadata.
+/// Rules of sections 5.5 and 5.6: participants and metadata.
 extension S05 {
     // MARK: 5.5
 
@@ -130,7 +130,7 @@ extension S05 {
 
     // MARK: 5.6
 
-    /// What a patch makes of metadata.
+    /// A rule on the result of patching metadata.
     private static func patching(
         _ text: String, from start: JSONValue, _ operations: JSONValue, gives result: JSONValue
     ) -> Rule {

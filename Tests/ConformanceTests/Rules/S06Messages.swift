@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 6 Messages and message parts.
+/// Rules of section 6: messages and message parts.
 enum S06 {
     static let rules: [Rule] = object + parts + listing + getting + sending + refusals + notifications + deleting + editing
 
@@ -73,7 +73,6 @@ enum S06 {
 
     // MARK: 6.2
 
-    /// Sends a message with these parts.
     static func send(_ user: User, _ conversation: String, parts: JSONValue, id: String? = nil) async throws -> RESTAnswer {
         var body: JSONValue = ["parts": parts]
         if let id { body["id"] = .string(id) }

@@ -3,13 +3,13 @@
 import Foundation
 import ProtocolClient
 
-/// 6.2, 6.7 Message parts.
+/// Rules of sections 6.2 and 6.7: message parts.
 extension S06 {
     // MARK: 6.2
 
     private static func text(_ body: String) -> JSONValue { ["mime_type": "text/plain", "body": .string(body)] }
 
-    /// A rule about parts that are accepted and come back as they were sent.
+    /// A rule on parts that are accepted and returned unchanged.
     private static func echoes(_ what: String, _ part: JSONValue) -> Rule {
         Rule("6.2", "\(what) comes back as it was sent") { f in
             let ana = try await f.user("ana")

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 6.5 Sending.
+/// Rules of section 6.5: sending.
 extension S06 {
     // MARK: 6.5
 
@@ -64,7 +64,7 @@ extension S06 {
         },
     ]
 
-    /// A message that must be refused over REST and over a socket alike.
+    /// A rule on a message that must be refused alike over REST and over a socket.
     private static func refuses(_ what: String, _ error: String, _ property: String?, _ body: JSONValue) -> Rule {
         Rule("6.5", "a message \(what) is \(Fixture.errors[error]?.status ?? 0) \(error) \(property ?? "")") { f in
             let ana = try await f.user("ana")

@@ -2,7 +2,7 @@
 
 import ProtocolClient
 
-/// 7 Receipts.
+/// Rules of section 7: receipts.
 enum S07 {
     private static func message(_ f: Fixture) async throws -> (ana: User, ben: User, conversation: String, message: String) {
         let users = try await f.users("ana", "ben")
@@ -119,7 +119,7 @@ enum S07 {
         },
     ]
 
-    // MARK: Many at once, an addition of ours
+    // MARK: Receipts of many messages, an extension by Strata
 
     private static func give(_ user: User, _ type: String, _ messages: [String], in conversation: String) async throws -> RESTAnswer {
         let body: JSONValue = ["type": .string(type), "ids": .array(messages.map { .string($0) })]

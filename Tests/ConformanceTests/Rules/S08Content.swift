@@ -3,14 +3,14 @@
 import Foundation
 import ProtocolClient
 
-/// 8 Rich content.
+/// Rules of section 8: rich content.
 enum S08 {
-    /// What `POST /content` answers.
+    /// Returns the answer to `POST /content`.
     private static func announce(_ user: User, _ bytes: Int, type: String = "image/png") async throws -> RESTAnswer {
         try await user.call("POST", "/content", headers: ["Upload-Content-Type": type, "Upload-Content-Length": "\(bytes)"])
     }
 
-    /// A request for one of the server's own absolute URLs, as stock clients make it: without Accept or session.
+    /// Sends a request to one of the server's absolute URLs as stock clients do: without Accept and session.
     private static func plain(
         _ f: Fixture, _ method: String, _ url: JSONValue, data: Data? = nil, headers: [String: String] = [:], gateway: Int = 0
     ) async throws -> RESTAnswer {
@@ -26,7 +26,6 @@ enum S08 {
         return try await plain(f, "PUT", url, data: data, headers: headers, gateway: gateway)
     }
 
-    /// Content that is there.
     private static func uploaded(_ f: Fixture, _ user: User, _ data: Data) async throws -> JSONValue {
         let content = try await announce(user, data.count).json
         let answer = try await put(f, content["upload_url"], data)
@@ -42,7 +41,7 @@ enum S08 {
 
     private static func path(_ content: JSONValue) -> String { Layer.path(content["id"].string ?? "") }
 
-    /// A content object that can be downloaded.
+    /// Expects a content object that can be downloaded.
     private static func isComplete(_ f: Fixture, _ content: JSONValue, _ id: JSONValue, line: UInt = #line) {
         f.equal(content["id"], id, line: line)
         f.equal(content["size"].int, sample.count, line: line)

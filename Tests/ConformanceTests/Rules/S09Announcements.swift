@@ -2,11 +2,10 @@
 
 import ProtocolClient
 
-/// 9 Announcements. They are sent with the operator's command.
+/// Rules of section 9: announcements. They are sent with the operator's command.
 enum S09 {
     private static let sender = "Strata Team"
 
-    /// Sends an announcement with one text part.
     private static func announce(_ f: Fixture, _ text: String, to users: [User]) async throws {
         guard let strata = f.system.strata else { throw HarnessError("there is no operator's command") }
         var words = ["announce", "--app", f.app.id, "--from", sender]
@@ -14,7 +13,7 @@ enum S09 {
         try await strata.run(words: words + [text])
     }
 
-    /// A rule that needs the right to announce.
+    /// A rule that requires the operator's command.
     private static func rule(_ text: String, _ check: @escaping @Sendable (Fixture) async throws -> Void) -> Rule {
         Rule("9", text) { f in
             guard f.system.strata != nil else { return f.skip("there is no operator's command") }

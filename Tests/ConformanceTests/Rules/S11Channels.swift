@@ -2,7 +2,7 @@
 
 import ProtocolClient
 
-/// 11 Channels and memberships: there are none here, and that is what clients are told.
+/// Rules of section 11: channels and memberships. Strata has none, and answers accordingly.
 enum S11 {
     static let rules: [Rule] =
         [

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 12.4 to 12.6: change packets, operation packets, typing.
+/// Rules of sections 12.4 to 12.6: change packets, operation packets, typing.
 enum S12Changes {
     static let rules: [Rule] = creations + conversations + messages + parts + deletions + positions + operations + typing
 
@@ -48,7 +48,7 @@ enum S12Changes {
         },
     ]
 
-    /// What a patch looks like to the others.
+    /// A rule on the packets that a patch causes on other users' sockets.
     private static func update(
         _ text: String, metadata: JSONValue? = nil, _ operations: JSONValue, summary: String, data: JSONValue? = nil
     ) -> Rule {
@@ -164,7 +164,7 @@ enum S12Changes {
         },
     ]
 
-    /// Ana's message of two parts, known to all.
+    /// Sends a message of two parts as Ana and waits until all sockets have it.
     private static func message(_ scene: Scene) async throws -> (id: String, parts: [String]) {
         let body: JSONValue = ["parts": [["mime_type": "text/plain", "body": "one"], ["mime_type": "text/plain", "body": "two"]]]
         let message = try await scene.ana.does("POST", Layer.path(scene.conversation) + "/messages", body).json
@@ -176,7 +176,7 @@ enum S12Changes {
         return (id, message["parts"].ids)
     }
 
-    /// What a change of parts looks like: to 3.0 sockets an update, to 2.0 sockets the whole message.
+    /// A rule on the packets of a change of parts: 3.0 sockets get an update, 2.0 sockets the whole message.
     private static func parts(
         _ text: String, summary: String, _ change: @escaping @Sendable (Scene, String, [String]) async throws -> Void,
         check: @escaping @Sendable (Fixture, ReceivedPacket, JSONValue) -> Void
@@ -186,7 +186,8 @@ enum S12Changes {
             let (id, parts) = try await message(scene)
             let seen = try await scene.seen { try await change(scene, id, parts) }
             let now = try await scene.ben.load(id)
-            // What is set besides may be told too: all of a part, and the message's own updated_at in a packet of its own.
+            // A server may also send all other properties of the part, and the message's `updated_at` in a separate
+            // packet.
             let told = seen[2].map(\.summary).filter { f.version == .v2 || !summary.hasPrefix("P") || $0 != "M update set updated_at" }
             f.equal(told.count, 1, "\(told)")
             let words = { (text: String) in Set(text.replacingOccurrences(of: ",", with: "").split(separator: " ")) }

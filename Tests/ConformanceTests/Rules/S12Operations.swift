@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 12.5, 12.6 Operations and typing.
+/// Rules of sections 12.5 and 12.6: operations and typing.
 extension S12Changes {
     // MARK: 12.5
 
@@ -120,7 +120,7 @@ extension S12Changes {
             f.check(started.receivedAt.duration(to: paused.receivedAt) > .seconds(9), "paused too soon")
             f.check(started.receivedAt.duration(to: finished.receivedAt) > .seconds(18), "finished too soon")
             try await scene.sent("x")
-            // "started" may be there twice, if the first was too early for Ben's other socket.
+            // "started" may occur twice, if the first signal came too early for Ben's other socket.
             let signals = scene.other.history.filter { $0.type == "signal" }.map(\.summary).drop { $0 == "signal started" }
             f.equal(Array(signals), ["signal paused", "signal finished"])
         },
@@ -134,7 +134,7 @@ extension S12Changes {
         Rule("12.6", "a started that is renewed does not become paused", slow: true) { f in
             let scene = try await Scene(f)
             let first = try await scene.startTyping()
-            // Clients renew every 2.5 s; there is no event for that.
+            // Clients renew every 2.5 s. There is no event to wait for.
             for _ in 0..<5 {
                 try await Task.sleep(for: .milliseconds(2500))
                 try await scene.acting.typing("started", in: scene.conversation)

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 12.8 Presence.
+/// Rules of section 12.8: presence.
 extension S12Sync {
     // MARK: 12.8
 
@@ -15,14 +15,13 @@ extension S12Sync {
         try await socket.change("update", "Identity", user.id) { $0.has("set", "presence.status", value: .string(status)) }
     }
 
-    /// The status of a user as `Presence.sync` tells it.
     private static func status(_ socket: ProtocolSocket, of user: User) async throws -> String? {
         let data = try await socket.does("Presence.sync", nil, ["ids": [.string(user.id)]])
         let change = (data["changes"].array ?? []).first { $0["object"]["id"].string == user.id }
         return change?["data"].operation("presence.status")?["value"].string
     }
 
-    /// Ana and Ben, who follow each other, with a socket each; Ben's has subscribed.
+    /// Signs in Ana and Ben, who follow each other, each with a socket. Ben's socket has subscribed to presence.
     private static func followers(_ f: Fixture) async throws -> (ana: User, ben: User, anas: ProtocolSocket, bens: ProtocolSocket, id: String) {
         let users = try await f.users("ana", "ben")
         let (anas, bens) = (try await users[0].socket(), try await users[1].socket())

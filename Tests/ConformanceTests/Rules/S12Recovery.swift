@@ -3,11 +3,10 @@
 import Foundation
 import ProtocolClient
 
-/// 12.9 Recovery.
+/// Rules of section 12.9: recovery.
 extension S12Sync {
     // MARK: 12.9
 
-    /// Replayed changes of an object, in few words.
     private static func summaries(_ packets: [ReceivedPacket], of id: String) -> [String] {
         packets.filter { $0.objectID == id }.map(\.summary)
     }
@@ -28,7 +27,7 @@ extension S12Sync {
                 guard let index = rest.firstIndex(of: summary) else { return f.fail("\(summary) is missing or out of order in \(told)") }
                 rest = rest[(index + 1)...]
             }
-            // A conversation that is told whole has what was set since already.
+            // A conversation that is replayed as a whole object already contains later metadata.
             let created = packets.first { $0.isChange("create", of: "Conversation") }
             f.check(created?.data["metadata"] == ["a": "1"] || told.contains("C update set metadata.a"), "the metadata is missing in \(told)")
             f.check(rest.contains("M create"), "the second message is missing in \(told)")
@@ -207,7 +206,7 @@ extension S12Sync {
         Rule("12.9", "a replay asked for while one runs takes its place: both are answered, the later one with success") { f in
             let users = try await f.users("ana", "ben")
             try await users[0].converse(users[1])
-            // Not checked: timestamps go back for each replay.
+            // The socket is not checked, because timestamps go back with each replay.
             let socket = try await users[1].silentSocket(isChecked: false)
             for id in ["a", "b"] {
                 let body: JSONValue = ["request_id": .string(id), "method": "Event.replay", "data": ["from_timestamp": .string(longAgo)]]

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 12 WebSocket: handshake, envelope, requests.
+/// Rules of section 12: handshake, envelope, requests.
 enum S12Requests {
     static let rules: [Rule] = handshake + envelope + requests
 
@@ -23,7 +23,7 @@ enum S12Requests {
     private static let handshake: [Rule] = [
         Rule("12.1", "the token in the query opens a socket, and the subprotocol is echoed") { f in
             let ana = try await f.user("ana")
-            // The client fails if another subprotocol, or none, comes back.
+            // The client fails if the answer has another subprotocol, or none.
             try await ana.silentSocket().does("Counter.read")
         },
         Rule("12.1", "the token may stand in an Authorization header instead") { f in
@@ -78,7 +78,7 @@ enum S12Requests {
             let conversation = try await users[1].converse(users[0])
             try await users[1].send("x", to: conversation)
             let answer = try await socket.ask("Counter.read")
-            // On a busy machine the question may come later.
+            // On a busy machine the request may be sent after the two seconds.
             let first = socket.history.first?.receivedAt ?? answer.packet.receivedAt
             f.check(answer.packet.index == 0 || first - opening >= .seconds(2), "something was sent after \(first - opening)")
         },
@@ -144,7 +144,7 @@ enum S12Requests {
         try await socket.nextPacket("the answer to \(id)", deadline: Fixture.deadline) { $0.type == "response" && $0.requestID == id }
     }
 
-    /// Whether a packet that is none is ignored, or the socket closed with 1003.
+    /// Expects an invalid packet to be ignored, or the socket to be closed with 1003.
     private static func isIgnoredOrRefused(_ f: Fixture, _ text: String) async throws {
         let ana = try await f.user("ana")
         let socket = try await ana.socket()

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// 12.7 to 12.11: heartbeats, presence, recovery, closing, ordering.
+/// Rules of sections 12.7 to 12.11: heartbeats, presence, recovery, closing, ordering.
 enum S12Sync {
     static let rules: [Rule] = heartbeats + presence + recovery + closing + ordering
 
@@ -14,7 +14,7 @@ enum S12Sync {
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let deadline = ContinuousClock.now + .seconds(75)
-            // Pings are no packets; there is nothing to wait for but their number.
+            // Poll the number of pings, because they are not delivered as packets.
             while socket.pingCount == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(250)) }
             f.check(socket.pingCount > 0, "no ping")
             try await socket.does("Counter.read")
@@ -38,7 +38,6 @@ enum S12Sync {
 
     // MARK: 12.9
 
-    /// Asks for everything since a time over a new socket.
     static func replay(
         _ user: User, from time: String, version: ProtocolVersion? = nil
     ) async throws -> (packets: [ReceivedPacket], answer: SocketAnswer) {

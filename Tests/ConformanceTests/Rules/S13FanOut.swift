@@ -2,17 +2,21 @@
 
 import ProtocolClient
 
-/// 13 Fan-out matrix: what every action sends to whom. Each rule looks at all of four sockets: the acting one, another of the acting user's (on the
-/// other gateway), and two of another participant's (one on each gateway).
+/// Rules of section 13: the fan-out matrix, that is, the packets that every action causes for every recipient.
+///
+/// Each rule checks four sockets:
+/// - the acting socket;
+/// - another socket of the acting user, on the other gateway;
+/// - two sockets of another participant, one on each gateway.
 enum S13 {
     static let rules: [Rule] = matrix + others
 
     /// A line of the matrix.
     /// - Parameters:
-    ///   - text: the action.
-    ///   - me: what all sockets of Ana, who acts, are sent, in order.
-    ///   - others: what all sockets of Ben are sent.
-    ///   - prepare: what has been before; whatever it returns is given to the action.
+    ///   - text: The action, in words.
+    ///   - me: The packets on all sockets of Ana, who acts, in order.
+    ///   - others: The packets on all sockets of Ben.
+    ///   - prepare: Sets up the scene. Its result is passed to the action.
     private static func line(
         _ text: String, _ kind: Rule.Kind = .core, versions: [ProtocolVersion] = ProtocolVersion.allCases, metadata: JSONValue? = nil,
         distinct: Bool = false, me: [String], others: [String], prepare: @escaping @Sendable (Scene) async throws -> String = { _ in "" },
@@ -21,7 +25,7 @@ enum S13 {
         Rule("13", text, kind, versions: versions) { f in
             let scene = try await Scene(f, metadata: metadata, distinct: distinct)
             let prepared = try await prepare(scene)
-            // Conversations that are gone carry no fence: another one of the same people does.
+            // A deleted conversation cannot carry a fence message, so another conversation of the same users does.
             let fence = try await scene.ana.converse(scene.ben)
             for socket in scene.all { try await socket.change("create", "Conversation", fence) }
             let counts = [me.count, me.count, others.count, others.count]
@@ -179,7 +183,7 @@ enum S13 {
             for socket in scene.all {
                 let update = try await socket.change("update", "Conversation", scene.conversation) { $0.operation("participants") != nil }
                 f.check(update.data.has("remove", "participants", id: scene.ben.id), "\(update.data)")
-                // The counts of who is removed stay what they were.
+                // The counts of the removed user do not change.
                 f.equal((update.data.array ?? []).filter { $0["property"] != "participants" }, [])
             }
             try await scene.ana.send("later", to: scene.conversation)

@@ -2,9 +2,9 @@
 
 import ProtocolClient
 
-/// 14 The layer-patch format, tried on a conversation.
+/// Rules of section 14: the layer-patch format, applied to a conversation.
 enum S14 {
-    /// What operations make of metadata.
+    /// A rule on the metadata that operations result in.
     private static func gives(
         _ section: String, _ text: String, from start: JSONValue, _ operations: JSONValue, _ result: JSONValue
     ) -> Rule {
@@ -16,7 +16,7 @@ enum S14 {
         }
     }
 
-    /// Operations that are refused, and leave everything as it was.
+    /// A rule on operations that are refused and change nothing.
     private static func refuses(
         _ section: String, _ text: String, from start: JSONValue = ["a": "1"], is error: String? = nil, property: String? = nil,
         _ operations: JSONValue
@@ -58,7 +58,7 @@ enum S14 {
             let ana = try await f.user("ana")
             let id = try await ana.converse([], metadata: ["a": "1"])
             let answer = try await ana.call("PATCH", Layer.path(id), [set("metadata.a.b", "2")])
-            // A server may refuse it, or let the later path win. Nothing in between may happen.
+            // A server may refuse the patch or let the later path win, but must not apply it in part.
             let metadata = try await ana.load(id)["metadata"]
             f.equal(metadata, answer.isSuccess ? ["a": ["b": "2"]] : ["a": "1"])
         },

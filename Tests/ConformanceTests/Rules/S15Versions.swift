@@ -3,9 +3,8 @@
 import Foundation
 import ProtocolClient
 
-/// 15 Version differences: both served from one store.
+/// Rules of section 15: version differences. Both versions are served from one store.
 enum S15 {
-    /// The same request in another version.
     private static func get(_ user: User, _ path: String, _ version: ProtocolVersion) async throws -> JSONValue {
         try await user.fixture.system.client(0, version).call("GET", path, token: user.session, deadline: Fixture.deadline).json
     }

@@ -3,9 +3,10 @@
 import Foundation
 import ProtocolClient
 
-/// 17 Compatibility checklist: what breaks stock clients, item by item. Much of it is said elsewhere too; here it is in one place.
+/// Rules of section 17: the compatibility checklist of everything that breaks stock clients. Other sections contain
+/// many of these rules, too.
 enum S17 {
-    /// Every string under a key that names a URL, anywhere in a value.
+    /// Returns all strings in a value whose key names a URL, at any depth.
     private static func urls(_ value: JSONValue) -> [String] {
         switch value {
         case .object(let members):
@@ -18,7 +19,7 @@ enum S17 {
         }
     }
 
-    /// Whether none of these members is null, anywhere in a value.
+    /// Returns the required members that are null, at any depth of a value.
     private static func neverNull(_ value: JSONValue) -> [String] {
         switch value {
         case .object(let members):

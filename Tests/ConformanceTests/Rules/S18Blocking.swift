@@ -2,7 +2,7 @@
 
 import ProtocolClient
 
-/// 18.2 Blocking.
+/// Rules of section 18.2: blocking.
 enum S18Blocking {
     private static func block(_ user: User, _ other: User) async throws { try await user.does("PUT", "/blocks/users/\(other.userID)") }
 

@@ -2,9 +2,9 @@
 
 import ProtocolClient
 
-/// 18.1 Changes that a client may repeat, and where they are told.
+/// Rules of section 18.1: idempotent changes, and the positions in their answers.
 enum S18Mutations {
-    /// A change with a name, asked for as often as one likes.
+    /// A named change, which can be requested repeatedly.
     private struct Named {
         let user: User
         let method: String
@@ -26,7 +26,7 @@ enum S18Mutations {
         [answer.header("Strata-Position"), answer.header("Strata-User-Position")]
     }
 
-    /// Asks once, lets something happen, and asks again: the second answer has to be the first one.
+    /// Requests a change, runs `between`, and repeats the request. Both answers must be equal.
     private static func twice(
         _ f: Fixture, _ change: Named, _ status: Int, line: UInt = #line, between: () async throws -> Void
     ) async throws -> (first: RESTAnswer, again: RESTAnswer) {
@@ -197,7 +197,7 @@ enum S18Mutations {
             _ = try await twice(f, removal, 204) {}
             _ = try await twice(f, Named(users[0], "PUT", parts, [text("all")]), 200) { try await users[0].does("POST", parts, text("more")) }
             f.equal((try await users[1].get(parts).array ?? []).compactMap { $0["body"].string }, ["all", "more"])
-            // Of what was removed nothing is shown, so that it does not matter what has become of the message.
+            // The answer to a removal shows no part, so a repetition succeeds even if the message no longer exists.
             try await users[0].does("DELETE", Layer.path(message) + "?mode=all_participants")
             f.succeeded(try await removal.ask(), 204)
         },
@@ -320,7 +320,7 @@ enum S18Mutations {
         },
     ]
 
-    /// There is a packet about the change that has the positions which its answer said.
+    /// Expects a packet about the change with the positions from its answer.
     private static func isTold(
         _ f: Fixture, _ socket: ProtocolSocket, _ answer: RESTAnswer, _ operation: String, _ type: String, _ id: String, line: UInt = #line
     ) async throws {

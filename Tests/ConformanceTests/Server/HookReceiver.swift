@@ -6,8 +6,8 @@ import LocalServers
 import ProtocolClient
 import TestSupport
 
-/// What a webhook calls: a small HTTP server that notes each request. A path that ends in `wrong` gets the challenge wrong; one that ends in `fails-once` answers
-/// 500 to the first event.
+/// A webhook receiver: a small HTTP server that records each request. A path that ends in `wrong` answers the challenge
+/// wrongly. A path that ends in `fails-once` answers 500 to the first event.
 struct HookReceiver: Sendable {
     let url: String
     private let file: String
@@ -46,7 +46,6 @@ struct HookReceiver: Sendable {
         server.serve_forever()
         """
 
-    /// One for all rules.
     static func shared() async throws -> HookReceiver { try await starting.value }
 
     private static let starting = Task {
@@ -63,14 +62,13 @@ struct HookReceiver: Sendable {
         throw HarnessError("the receiver of webhooks did not start")
     }
 
-    /// What the receiver wrote, but for a line that it has not ended yet.
-    /// - Throws: if a line is not JSON. A test that waits for the request in it would wait in vain.
+    /// Returns the complete lines that the receiver wrote. An unfinished last line is left out.
+    /// - Throws: If a line is not JSON. Otherwise a test would wait until its timeout for the request in it.
     private static func lines(of file: String) throws -> [JSONValue] {
         guard let bytes = FileManager.default.contents(atPath: file), let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
         return try bytes[..<end].split(separator: UInt8(ascii: "\n")).map { try JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
     }
 
-    /// The requests to a path, in their order.
     func requests(_ path: String) throws -> [JSONValue] {
         try Self.lines(of: file).filter { $0["path"].string?.split(separator: "?").first.map(String.init) == path }
     }
@@ -85,7 +83,6 @@ struct HookReceiver: Sendable {
         throw HarnessError("the events did not come: \(try requests(path))")
     }
 
-    /// What a request with this body is signed with.
     static func signature(of body: String, secret: String) -> String {
         HMAC<Insecure.SHA1>.authenticationCode(for: Data(body.utf8), using: SymmetricKey(data: Data(secret.utf8)))
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// Announcements and notifications, and the Client API by proxy.
+/// Rules for announcements, notifications, and the Client API on behalf of users.
 enum SRAnnouncements {
     private static let parts: JSONValue = [["mime_type": "text/plain", "body": "news"]]
 

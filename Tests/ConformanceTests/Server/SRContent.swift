@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// Rich content: parts of more than 2 KB.
+/// Rules for rich content: parts of more than 2 KB.
 enum SRContent {
     private static let bytes = Data(repeating: 7, count: 3000)
 
@@ -78,7 +78,7 @@ enum SRContent {
             let sent = try await f.does("POST", path, message(f, id, size: 3000), status: 201)
             let read = try await f.does("GET", f.path(sent, in: conversation))
             f.equal(read["parts"][0]["content"]["id"].string, id)
-            // Nor when the sender has it in a message.
+            // Content that the sender already has in a message is refused as well.
             f.equal(try await f.call("POST", elsewhere, message(f, id, size: 3000)).errorID, "invalid_property")
         },
         ServerRule(67, "a size of content that is not the one of its upload is 422") { f in

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// Addresses, requests, de-duplication, errors, versions.
+/// Rules for addresses, requests, deduplication, errors and versions.
 enum SRConventions {
     static let rules: [ServerRule] = addresses + requests + answers + repetitions + errors + versions
 
@@ -39,7 +39,7 @@ enum SRConventions {
             try await f.identify("ana")
             let (team, last) = ("team/\(f.user("ben"))", f.user("zoe"))
             let path = "/users/\(f.user("ana"))"
-            // The newest comes first.
+            // The list begins with the newest entry.
             for other in [last, team] { try await f.does("POST", path + "/following", [.string(other)], status: 202) }
             let from = team.replacingOccurrences(of: "/", with: "%2F")
             f.equal(try await f.does("GET", "\(path)/following?from_id=\(from)"), [.string(Layer.identity(last))])
@@ -296,7 +296,7 @@ enum SRConventions {
             let elsewhere = try await f.call("POST", f.path(other) + "/messages", f.message("hello", from: "ana"), headers: headers)
             f.equal("\(elsewhere.status) \(elsewhere.errorID ?? "")", "409 id_in_use")
             f.check(elsewhere.json.object?["data"] == nil, "data of another conversation: \(elsewhere.json)")
-            // The id of an object of another kind.
+            // Use the id of an object of another type.
             let of = { (object: JSONValue) in ["If-None-Match": Layer.last(object["id"].string ?? "")] }
             let message = try await f.call("POST", path, f.message("hello", from: "ana"), headers: of(other))
             f.equal("\(message.status) \(message.errorID ?? "")", "409 id_in_use")
@@ -358,7 +358,7 @@ enum SRConventions {
             f.refused(try await f.call("POST", unknown + "/messages", wrong), "not_found")
             let parts = "\(f.path(conversation))/messages/\(Layer.uuid())/parts"
             f.refused(try await f.call("POST", parts, ["mime_type": "text/plain", "body": 5]), "not_found")
-            // As long as it is there, what is wrong is told.
+            // While the object exists, the error names the invalid property.
             f.refused(try await f.call("PATCH", f.path(conversation), patch), "invalid_property", property: "colour")
             let there = f.path(message, in: conversation) + "/parts"
             f.refused(try await f.call("POST", there, ["mime_type": "text/plain", "body": 5]), "invalid_property", property: "body")

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// Conversations in the name of the server, and on behalf of users.
+/// Rules for conversations in the name of the server and on behalf of users.
 enum SRConversations {
     static let rules: [ServerRule] = creating + reading + changing
 

@@ -12,7 +12,7 @@ enum SRMessages {
         return body
     }
 
-    /// A conversation of Ana, who has an identity, and Ben.
+    /// Creates a conversation of Ana, who has an identity, and Ben.
     private static func conversation(_ f: ServerFixture) async throws -> JSONValue {
         try await f.identify("ana")
         return try await f.converse("ana", "ben")

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// Identities, status, sessions, following, badges and blocks.
+/// Rules for identities, status, sessions, following, badges and blocks.
 enum SRUsers {
     static let rules: [ServerRule] = identities + status + following + badges + blocks
 
@@ -226,7 +226,7 @@ enum SRUsers {
         try await f.does("PATCH", path(f), [patch], status: 202)
     }
 
-    /// A patch of blocks is carried out after its answer.
+    /// Waits until the block list has these users. A patch of blocks is applied after its answer.
     private static func eventually(_ f: ServerFixture, _ blocked: Set<String>) async throws {
         let deadline = ContinuousClock.now + .seconds(30)
         func read() async throws -> Set<String> {

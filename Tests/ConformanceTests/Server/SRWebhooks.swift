@@ -6,7 +6,6 @@ import ProtocolClient
 enum SRWebhooks {
     static let rules: [ServerRule] = administration + delivery
 
-    /// Those of webhooks.
     private static let versions: [ServerAPIVersion] = [.v1, .v2, .v3]
 
     private static let secret = "of the tests' receiver"
@@ -24,7 +23,6 @@ enum SRWebhooks {
         ]
     }
 
-    /// Registers one, and waits until it has the status.
     private static func register(
         _ f: ServerFixture, _ path: String, until status: String = "active", events: JSONValue? = nil
     ) async throws -> JSONValue {
@@ -44,7 +42,6 @@ enum SRWebhooks {
         f.equal(try await ask(f, "DELETE", "/\(Layer.last(hook["id"].string ?? ""))").status, 204)
     }
 
-    /// A message in a conversation of its own.
     private static func say(_ f: ServerFixture) async throws -> JSONValue {
         try await f.identify("ana")
         return try await f.send("hello", from: "ana", to: try await f.converse("ana", "ben"))
@@ -140,7 +137,7 @@ enum SRWebhooks {
             let (on, off) = (try await register(f, "/on/\(f.mark)"), try await register(f, "/silent/\(f.mark)"))
             f.equal(try await ask(f, "POST", "/\(Layer.last(off["id"].string ?? ""))/deactivate").status, 200)
             let message = try await say(f)
-            // Messages of other rules may have come to both while both were active.
+            // While both webhooks were active, they may have received messages of other rules.
             func told(_ request: JSONValue) -> Bool { request["body"].string?.contains(message["id"].string ?? "-") == true }
             _ = try await receiver.events("/on/\(f.mark)") { $0.contains(where: told) }
             try f.check(!receiver.requests("/silent/\(f.mark)").contains(where: told), "an event came to an inactive one")
@@ -196,7 +193,7 @@ enum SRWebhooks {
         ServerRule(120, "user ids that look like integers come first, by number, as JavaScript orders them; the signature covers that", [.v1]) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/ordered/\(f.mark)")
-            // Others of the app have ids with letters.
+            // Other users of the app have ids with letters.
             let large = Int.random(in: 1_000_000_000...4_000_000_000)
             let users = ["\(large)", "\(large / 10)", "b.\(f.mark)", "0\(large / 10)", "a.\(f.mark)"]
             let conversation = try await f.does(

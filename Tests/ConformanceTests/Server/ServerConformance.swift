@@ -3,7 +3,8 @@
 import Foundation
 import Testing
 
-/// Whether a running system keeps the rules of the Server API, seen from outside. The rules are what to read: `SR…` beside this file.
+/// Conformance of a running system to the Server API, tested from outside. The rules are in the `SR…` files beside this
+/// one.
 @Suite("conformance of the Server API", SettlesServerReport())
 enum ServerConformance {}
 
@@ -29,7 +30,6 @@ extension ServerConformance {
     }
 }
 
-/// All rules of the Server API.
 enum ServerRuleTable {
     static let chapters: [(title: String, rules: [ServerRule])] = [
         ("Addresses, requests, answers", SRConventions.rules), ("Conversations", SRConversations.rules), ("Messages", SRMessages.rules),
@@ -40,7 +40,7 @@ enum ServerRuleTable {
     static let all = chapters.flatMap(\.rules)
     static let allCases = all.flatMap { rule in rule.versions.map { ServerRuleCase(rule: rule, version: $0) } }
 
-    /// What is to be run: all of it, or, to work on one rule, those with `STRATA_CONFORMANCE_ONLY` in their name.
+    /// The cases to run. To work on one rule, set `STRATA_CONFORMANCE_ONLY` to a part of its name.
     static let cases: [ServerRuleCase] = {
         guard let only = ProcessInfo.processInfo.environment["STRATA_CONFORMANCE_ONLY"] else { return allCases }
         return allCases.filter { $0.name.contains(only) }

@@ -3,21 +3,21 @@
 import Foundation
 import ProtocolClient
 
-/// What a rule of the Server API works with: the app's own server, and users of the rule's own.
+/// The environment of a Server API rule: the app's own server, and the rule's own users.
 struct ServerFixture: Sendable {
-    /// The users' side, in 3.0.
+    /// The fixture for clients of these users, in version 3.0.
     let users: Fixture
     let version: ServerAPIVersion
 
     var system: TestedSystem { users.system }
     var mark: String { users.mark }
-    /// Whether users are named by their ids alone.
+    /// True if users are identified by their ids alone.
     var isOld: Bool { version < .v2 }
     var appID: String { Layer.last(system.app.id).lowercased() }
-    /// What URLs of the server's objects begin with.
+    /// The prefix of URLs of the server's objects.
     var base: String { "\(system.publicURL)/apps/\(appID)" }
 
-    // MARK: What is found
+    // MARK: Checks
 
     func check(_ isSo: Bool, _ what: @autoclosure () -> String, line: UInt = #line) { users.check(isSo, what(), line: line) }
     func equal<Value: Equatable>(_ actual: Value, _ expected: Value, _ what: String = "", line: UInt = #line) {
@@ -40,7 +40,7 @@ struct ServerFixture: Sendable {
 
     // MARK: Calls
 
-    /// - Parameter path: below `/apps/:app`, or a whole URL.
+    /// - Parameter path: The path below `/apps/:app`, or a complete URL.
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:], gateway: Int = 0
     ) async throws -> RESTAnswer {
@@ -53,7 +53,7 @@ struct ServerFixture: Sendable {
         return try await system.client(gateway, .v3).call(method, whole, body: body, headers: own, deadline: Fixture.deadline)
     }
 
-    /// A call that must succeed with this status.
+    /// Makes a call that must succeed, with this status if given.
     @discardableResult
     func does(
         _ method: String, _ path: String, _ body: JSONValue? = nil, status: Int? = nil, headers: [String: String] = [:], line: UInt = #line
@@ -67,11 +67,11 @@ struct ServerFixture: Sendable {
 
     // MARK: Users
 
-    /// The id of a user of this rule, whether they sign in or not.
+    /// Returns the id of a user of this rule, whether the user signs in or not.
     func user(_ name: String) -> String { "\(name).\(mark)" }
-    /// A user as a request of this version names them.
+    /// Returns a reference to a user as requests of this version contain it.
     func reference(_ user: String) -> JSONValue { .string(isOld ? user : Layer.identity(user)) }
-    /// The user ids of a list of users as this version has them.
+    /// Returns the user ids in a list of users of this version.
     func ids(_ list: JSONValue) -> Set<String> {
         Set((list.array ?? []).compactMap { isOld ? $0.string : $0["user_id"].string })
     }
@@ -79,24 +79,24 @@ struct ServerFixture: Sendable {
         message["recipient_status"][isOld ? user : Layer.identity(user)].string
     }
 
-    /// Has users sign in, by which they have identities.
+    /// Signs in users, which gives them identities.
     func identify(_ names: String...) async throws { for name in names { _ = try await users.user(name) } }
 
-    /// Gives users identities who never signed in.
+    /// Creates identities for users who never signed in.
     func create(_ names: String...) async throws {
         for name in names { try await does("POST", "/users/\(user(name))/identity", ["display_name": .string(name.capitalized)], status: 201) }
     }
 
     // MARK: Objects
 
-    /// Creates a conversation for these users, not distinct unless that is wanted.
+    /// Creates a conversation of these users, by default not distinct.
     func converse(_ names: String..., metadata: JSONValue? = nil, distinct: Bool = false, line: UInt = #line) async throws -> JSONValue {
         var body: JSONValue = ["participants": .array(names.map { reference(user($0)) }), "distinct": .bool(distinct)]
         if let metadata { body["metadata"] = metadata }
         return try await does("POST", "/conversations", body, line: line)
     }
 
-    /// `/conversations/:id` of an object that has such an id.
+    /// Returns the path of an object with such an id: `/conversations/:id`.
     func path(_ object: JSONValue) -> String { Layer.path(object["id"].string ?? "") }
 
     func message(_ text: String, from name: String) -> JSONValue {
@@ -109,7 +109,6 @@ struct ServerFixture: Sendable {
         try await does("POST", path(conversation) + "/messages", message(text, from: name), status: 201, line: line)
     }
 
-    /// Where a message lies below its conversation.
     func path(_ message: JSONValue, in conversation: JSONValue) -> String {
         "\(path(conversation))/messages/\(Layer.last(message["id"].string ?? ""))"
     }

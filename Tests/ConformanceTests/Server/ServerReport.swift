@@ -3,7 +3,8 @@
 import Foundation
 import Testing
 
-/// `docs/conformance-server.md`: every rule of the Server API, and whether it is kept. Written with `STRATA_CONFORMANCE_WRITE=1`, compared otherwise.
+/// `docs/conformance-server.md`: all rules of the Server API and whether they are kept. Written if
+/// `STRATA_CONFORMANCE_WRITE=1`, compared otherwise.
 struct ServerReport {
     let results: [ServerRuleCase: Outcome]
 
@@ -12,7 +13,7 @@ struct ServerReport {
             .deletingLastPathComponent().appending(path: "docs/conformance-server.md")
     }
 
-    /// Only when all rules have been tried there is something to say.
+    /// True if all rules have been run. Otherwise there is no report.
     private var isComplete: Bool { ServerRuleTable.allCases.allSatisfy { results[$0] != nil && results[$0]?.skipped == nil } }
 
     /// Writes or compares the file.
@@ -29,7 +30,6 @@ struct ServerReport {
         throw Differs(lines: new.subtracting(old).map { "+ \($0)" }.sorted() + old.subtracting(new).map { "- \($0)" }.sorted())
     }
 
-    /// The file is not what the rules show.
     struct Differs: Error, CustomStringConvertible {
         let lines: [String]
         var description: String {
@@ -79,7 +79,7 @@ struct ServerReport {
     }
 }
 
-/// Settles the report when everything of the suite has run.
+/// Writes or compares the report at the end of the suite.
 struct SettlesServerReport: SuiteTrait, TestScoping {
     var isRecursive: Bool { false }
 

@@ -10,20 +10,20 @@ enum ServerAPIVersion: String, CaseIterable, Sendable, Comparable {
 
     static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 
-    /// Those in which users are named by their ids alone.
+    /// Versions in which users are identified by their ids alone.
     static let old: [Self] = [.v1, .v11]
-    /// Those in which users are identities.
+    /// Versions in which users are identity objects.
     static let new: [Self] = [.v2, .v3]
 }
 
-/// One rule of the Server API: a sentence that a server keeps or breaks, and how to find out which.
+/// One rule of the Server API: a sentence, and a check that decides whether the server keeps it.
 struct ServerRule: Sendable {
-    /// The statement of the API's description that it is about.
+    /// The id of the rule's statement in the API's description.
     let id: String
-    /// What is so, in one sentence.
+    /// The requirement, in one sentence.
     let text: String
     let versions: [ServerAPIVersion]
-    /// Why this server does not keep it, if it does not.
+    /// The reason why this server does not keep the rule; nil if it does.
     let exception: String?
     let location: SourceLocation
     let check: @Sendable (ServerFixture) async throws -> Void
@@ -41,7 +41,7 @@ struct ServerRule: Sendable {
         self.check = check
     }
 
-    /// A rule that this server does not keep on purpose. Nothing is tried.
+    /// Creates a rule that this server intentionally does not keep. It is not run.
     init(
         _ number: Int, _ text: String, _ versions: [ServerAPIVersion] = ServerAPIVersion.allCases, except reason: String,
         fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
@@ -54,12 +54,11 @@ struct ServerRule: Sendable {
         check = { _ in }
     }
 
-    /// Unique among all rules.
     var name: String { "\(id) \(text)" }
     var number: Int { Int(id.dropFirst("SRV-".count)) ?? 0 }
 }
 
-/// A rule in one version: what is run, and what passes or fails.
+/// A rule in one version: the unit that is run and passes or fails.
 struct ServerRuleCase: Sendable, Hashable, CustomTestStringConvertible {
     let rule: ServerRule
     let version: ServerAPIVersion

@@ -2,7 +2,7 @@
 
 import ProtocolClient
 
-/// Runs the rules of the Server API side by side: the first test starts all, each test waits for its own.
+/// Runs the rules of the Server API concurrently. The first test starts all rules, and each test waits for its own.
 actor ServerRunner {
     static let shared = ServerRunner()
 
@@ -11,14 +11,13 @@ actor ServerRunner {
     private var running: [ServerRuleCase: Task<Outcome, Never>] = [:]
     private var outcomes: [ServerRuleCase: Outcome] = [:]
 
-    /// How a case came out, when it has.
+    /// Waits for a case to end and returns its outcome.
     func outcome(of wanted: ServerRuleCase) async -> Outcome {
         for other in ServerRuleTable.cases where running[other] == nil { start(other) }
         guard let task = running[wanted] else { return Outcome(skipped: "not in the table") }
         return await task.value
     }
 
-    /// All that have been tried so far.
     func results() -> [ServerRuleCase: Outcome] { outcomes }
 
     private func start(_ ruleCase: ServerRuleCase) {

@@ -3,9 +3,10 @@
 import Foundation
 import ProtocolClient
 
-/// 16 What a stock client does, step by step: version 2.0 is WebSDK 3.4.6, 3.0 is Web XDK 4.0.6.
+/// Rules of section 16: a stock client's requests, step by step. Version 2.0 is WebSDK 3.4.6, version 3.0 is Web XDK
+/// 4.0.6.
 enum S16 {
-    /// Ana and Ben, started, and a conversation of theirs that both were told of.
+    /// Starts Ana and Ben and creates a conversation that both clients know.
     private static func pair(_ f: Fixture) async throws -> (ana: StockClient, ben: StockClient, conversation: String) {
         let (ana, ben) = (StockClient(f, "ana"), StockClient(f, "ben", gateway: 1))
         try await ana.start()
@@ -20,7 +21,7 @@ enum S16 {
         return (try? JSONValue(parsing: body))?["text"].string ?? body
     }
 
-    /// In the order of their sections, and within a section as they stand below.
+    /// The rules, sorted by section. Within a section they keep the order below.
     static let rules: [Rule] = (starting + lists + beforeSockets + writing + coming).enumerated()
         .sorted { ($0.element.section, $0.offset) < ($1.element.section, $1.offset) }
         .map(\.element)
@@ -113,8 +114,8 @@ enum S16 {
         },
     ]
 
-    /// Signed in with a new session, and the socket opened only after `load`, which gets the client; everything that the opening brought has come.
-    /// - Returns: the changes that came.
+    /// Signs in with a new session, runs `load`, and only then opens the socket. Waits for the end of its catch-up.
+    /// - Returns: The changes that arrived.
     private static func opensLate(
         _ ben: StockClient, toldBy ana: StockClient, in conversation: String, load: () async throws -> Void
     ) async throws -> [ReceivedPacket] {
@@ -344,7 +345,7 @@ enum S16 {
             let session = await ben.session ?? ""
             let socket = try f.need(await ben.socket, "socket")
             f.equal(try await ana.rest("DELETE", "/sessions/\(session)", isAuthorized: false).status, 204)
-            // It may have ended at another gateway, which tells this one.
+            // The session may have ended at another gateway, which notifies this one.
             f.equal(try await socket.waitForClose(deadline: Fixture.deadline).code, 4401)
             let path = Layer.path(conversation)
             let patch: JSONValue = [["operation": "set", "property": "metadata.a", "value": "1"]]

@@ -3,9 +3,10 @@
 import Foundation
 import ProtocolClient
 
-/// A stock client as it is seen on the wire: WebSDK 3.4.6 (W) in version 2.0, Web XDK 4.0.6 (X) in 3.0, in a browser, on a page of another origin.
+/// A stock client in a browser, on a page of another origin, as seen on the wire: WebSDK 3.4.6 (W) in version 2.0, Web
+/// XDK 4.0.6 (X) in version 3.0.
 ///
-/// Sends the very headers, query strings and bodies those clients send, and fails where they would choke.
+/// It sends exactly the headers, query strings and bodies of those clients, and fails where they would fail.
 actor StockClient {
     let fixture: Fixture
     let userID: String
@@ -15,7 +16,7 @@ actor StockClient {
     private(set) var session: String?
     private(set) var socket: ProtocolSocket?
     private var requests = 0
-    /// The counter of the last packet; -1 after opening.
+    /// The counter of the last packet; -1 on a new socket.
     private var lastCounter = -1
     private(set) var lastTimestamp: String?
     private var looked = 0
@@ -34,7 +35,7 @@ actor StockClient {
 
     // MARK: REST
 
-    /// A request as the client makes it.
+    /// Sends a request with the client's headers.
     func rest(_ method: String, _ path: String, _ body: JSONValue? = nil, isAuthorized: Bool = true) async throws -> RESTAnswer {
         var headers = ["Origin": Self.origin, "Content-Type": method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json"]
         if version == .v3 {
@@ -53,7 +54,7 @@ actor StockClient {
         return answer
     }
 
-    /// A request that must be answered with this status.
+    /// Sends a request that must be answered with this status.
     @discardableResult
     func rest(_ method: String, _ path: String, _ body: JSONValue? = nil, gives status: Int, line: UInt = #line) async throws -> JSONValue {
         let answer = try await rest(method, path, body)
@@ -63,19 +64,19 @@ actor StockClient {
 
     func ping() async throws { fixture.equal(try await rest("HEAD", "/ping?client=\(sdk)", isAuthorized: false).status, 200, "ping") }
 
-    /// `GET /?action=…`, before a socket is opened again.
+    /// Sends `GET /?action=…`, as before a socket is reopened.
     func checkSession() async throws -> RESTAnswer { try await rest("GET", "/?action=validateConnectionForWebsocket&client=\(sdk)") }
 
     // MARK: Signing in
 
-    /// `POST /nonces`, the challenge, `POST /sessions`.
+    /// Signs in: `POST /nonces`, the challenge, `POST /sessions`.
     func signIn() async throws {
         let answer = try await rest("POST", "/nonces", isAuthorized: false)
         fixture.succeeded(answer, 201)
         try await answerChallenge(try fixture.need(answer.json["nonce"].string, "nonce"))
     }
 
-    /// What the app's own server does, and `POST /sessions`.
+    /// Does the part of the app's own server, which signs an identity token, and then sends `POST /sessions`.
     func answerChallenge(_ nonce: String) async throws {
         let app = fixture.app
         let token = try app.tokens.token(header: app.header, claims: app.claims(userID, nonce: nonce, name: userID.capitalized))
@@ -84,14 +85,14 @@ actor StockClient {
         session = try fixture.need(answer.json["session_token"].string, "session_token")
     }
 
-    /// `GET /identities/<self>`, right after signing in.
+    /// Sends `GET /identities/<self>`, as right after signing in.
     func loadIdentity() async throws {
         let identity = try await rest("GET", "/identities/\(userID)", gives: 200)
         fixture.equal(identity["id"].string, id, "own identity")
         fixture.check(identity["metadata"].object != nil, "without metadata it is taken for a basic identity")
     }
 
-    /// The whole start of a stock client (docs/conformance.md §16.1).
+    /// Carries out the complete start of a stock client (docs/conformance.md §16.1).
     func start() async throws {
         if version == .v2 { try await ping() }
         try await signIn()
@@ -108,7 +109,8 @@ actor StockClient {
         if version == .v3 { try await sync([id]) }
     }
 
-    /// `Presence.sync` of identities just met; without `changes` the client's queue stands still.
+    /// Sends `Presence.sync` for newly seen identities. Without `changes` in the answer, the client's queue would be
+    /// blocked.
     func sync(_ ids: [String]) async throws {
         let data = try await request("Presence.sync", data: ["ids": .array(ids.map { .string($0) })])
         fixture.check(data["changes"].array != nil, "Presence.sync without changes: \(data)")
@@ -116,7 +118,7 @@ actor StockClient {
 
     // MARK: The socket
 
-    /// Opens a socket; not open within 5 s is a failed attempt.
+    /// Opens a socket. An attempt fails after 5 s.
     func openSocket() async throws {
         let session = try fixture.need(session, "session")
         var options = ProtocolSocket.Options()
@@ -129,7 +131,7 @@ actor StockClient {
         looked = 0
     }
 
-    /// The network is gone.
+    /// Simulates a lost network.
     func loseSocket() async {
         look()
         await socket?.abort()
@@ -138,7 +140,7 @@ actor StockClient {
 
     func closeSocket() async { await socket?.close() }
 
-    /// Looks at all packets that came, as the client does one by one: any wrong counter would make it replay.
+    /// Processes all received packets in order, as the client does. A wrong counter would make it replay.
     func look() {
         guard let socket else { return }
         for packet in socket.packets(from: looked) {
@@ -149,7 +151,7 @@ actor StockClient {
         }
     }
 
-    /// A request, with the ids r1, r2, … of the client's life; answered with success.
+    /// Sends a request that must succeed. Request ids are r1, r2, … over the client's lifetime.
     @discardableResult
     func request(_ method: String, object: String? = nil, data: JSONValue? = nil, line: UInt = #line) async throws -> JSONValue {
         let answer = try await answer(method, object: object, data: data)
@@ -157,7 +159,7 @@ actor StockClient {
         return answer.data
     }
 
-    /// The same, whatever comes of it.
+    /// Sends a request and returns its response, successful or not.
     func answer(_ method: String, object: String? = nil, data: JSONValue? = nil) async throws -> ReceivedPacket {
         let socket = try fixture.need(socket, "open socket")
         requests += 1
@@ -191,7 +193,8 @@ actor StockClient {
 
     // MARK: Creating
 
-    /// A new conversation: the participants' identities, then the create, with oneself among the participants.
+    /// Creates a conversation: loads the participants' identities and then sends the create, which includes the
+    /// creator.
     func converse(with others: [StockClient], distinct: Bool = false) async throws -> String {
         for other in others { try await rest("GET", "/identities/\(other.userID)", gives: 200) }
         let participants = others.map(\.id) + [id]
@@ -207,7 +210,7 @@ actor StockClient {
         return conversation
     }
 
-    /// A message as the client's own kind makes it.
+    /// Returns a message in the format of this client's version.
     func message(_ text: String) -> JSONValue {
         let id = Layer.newMessage()
         var part: JSONValue = ["mime_type": "text/plain", "body": .string(text)]
@@ -219,7 +222,7 @@ actor StockClient {
         return ["parts": [part], "id": .string(id), "notification": ["text": .string(text), "title": .string("New Message from \(userID)")]]
     }
 
-    /// Sends a message over the socket, and checks what the client takes from the answer.
+    /// Sends a message over the socket and checks the parts of the answer that the client uses.
     @discardableResult
     func send(_ text: String, to conversation: String) async throws -> JSONValue {
         let message = message(text)
@@ -231,7 +234,7 @@ actor StockClient {
         return data
     }
 
-    // MARK: What the client dereferences unchecked
+    // MARK: Properties that the client reads unchecked
 
     nonisolated func checkConversation(_ object: JSONValue) {
         for member in object["participants"].array ?? [.null] { fixture.check(member["id"].string != nil, "a participant is \(member)") }

@@ -7,7 +7,7 @@ import Synchronization
 
 @testable import Conversations
 
-/// An app with one key, and sign-in and sessions on a database of their own, with a clock the test moves.
+/// An app with one key, with sign-in and sessions on its own database and an adjustable clock.
 struct AccountsFixture {
     let base: ServiceFixture
     let app: AppID
@@ -60,7 +60,7 @@ struct AccountsFixture {
     @discardableResult
     func open(_ token: TokenMaker) async throws -> SignIn.Opened { try await signIn.open(token.text(), for: app, deadline: .soon) }
 
-    /// What a sign-in is refused with; nil if it is not.
+    /// Returns the failure with which a sign-in is refused; nil if it succeeds.
     func refusal(of token: TokenMaker, app: AppID? = nil) async throws -> Failure? {
         try await refusal(of: token.text(), app: app)
     }

@@ -18,7 +18,7 @@ extension StoreTests {
                 try await calls.delete(second, .allParticipants)
                 #expect(Set(try await calls.followed(by: "ana")) == ["ben", "cleo", "dora"])
                 #expect(Set(try await calls.followed(by: "ben")) == ["ana", "cleo", "eve"])
-                // A user who came after another had left never met them.
+                // Fay joined after another user had left, so these two never met.
                 try await calls.patch(first, [add("fay")])
                 #expect(try await calls.isFollowed("ben", by: "fay") == false)
                 #expect(try await calls.isFollowed("cleo", by: "fay"))
@@ -43,7 +43,8 @@ extension StoreTests {
                         .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "yan")))),
                         .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "zoe")))), .unfollowed(UserID(trusted: "zoe")),
                     ])
-                // Of those that cancel out the last is told, to clients that loaded the list in between.
+                // Of changes that cancel each other, only the last is kept in the log, for clients that loaded the list
+                // in between.
                 var read = changes
                 read[1].content = .obsolete
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == read)

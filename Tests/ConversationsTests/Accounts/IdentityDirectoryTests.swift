@@ -18,7 +18,7 @@ import Testing
                 let found = try await service.directory.full(users, in: app, deadline: deadline)
                 #expect(found.count == 3)
                 for user in users { #expect(found[user] == Identity(basic: BasicIdentity(userID: user))) }
-                // Another one, which remembers nothing of that.
+                // A second directory with an empty cache.
                 #expect(try await IdentityDirectory(database: service.database).basic(users, in: app, deadline: deadline).count == 3)
                 #expect(try await service.number(count) == (round == 0 ? 0 : 3))
                 try await service.directory.ensure(users, in: app, deadline: deadline) { () throws(Failure) in false }
@@ -38,7 +38,7 @@ import Testing
             let maintenance = Maintenance(
                 database: service.database, retention: .seconds(48 * 3600), interval: .seconds(600), logger: ServiceFixture.quietLogger)
             let users = ["bare", "mentioned", "talking", "followed", "session", "named"].map { UserID(trusted: $0) }
-            // As reading made them, before.
+            // Create the identities, as earlier versions did on reading.
             try await ensure(users, in: app, service)
             try await service.execute(
                 """
@@ -54,7 +54,7 @@ import Testing
             try await service.execute(dayPasses)
             #expect(try await maintenance.sweep(deadline: .soon) == 0)
             #expect(try await service.number("SELECT count(*) FROM conversations.identity WHERE is_doomed") == 2)
-            // Another instance, which remembers nothing, is told of a conversation with one of them.
+            // Another instance with an empty cache sees a new conversation with one of them.
             let mentioned = UserID(trusted: "mentioned")
             try await IdentityDirectory(database: service.database).ensure([mentioned], in: app, deadline: deadline) { () throws(Failure) in true }
             try await service.execute(dayPasses)
@@ -74,7 +74,7 @@ import Testing
             let counts = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<12 {
                     group.addTask {
-                        // A directory each, as in several instances.
+                        // Each task has its own directory, as in separate instances.
                         let directory = IdentityDirectory(database: database)
                         try await directory.ensure(users.shuffled(), in: app, deadline: deadline) { () throws(Failure) in true }
                         return try await directory.basic(users.shuffled(), in: app, deadline: deadline).count

@@ -8,7 +8,8 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// What one user, or one app, may have; several ask at once, so that what is checked outside of a lock is seen to be too much.
+    /// Quotas of one user or one app. Several tasks ask concurrently, so that a check outside of a lock would be
+    /// noticed.
     @Suite struct QuotaTests {
         private let quotas = CallsFixture.quotas
 
@@ -67,7 +68,8 @@ extension StoreTests {
                 try await calls.unfollow("met0-0")
                 #expect(try await !calls.isFollowed("met0-0"))
 
-                // Of the one whose session has ended nothing but the id is known: it goes, with what was kept of the meeting.
+                // After the end of their session, only the id of this user is known. The identity is removed together
+                // with the record of the meeting.
                 try await calls.execute("DELETE FROM conversations.session WHERE app_id = '\(calls.app)'")
                 for _ in 0..<2 {
                     try await calls.execute(
@@ -138,7 +140,7 @@ extension StoreTests {
                 _ = try await calls.send(id, parts: [.text("look"), .content(first)])
                 _ = try await calls.content()
                 #expect(try await calls.refusal { try await calls.content() }?.code == .invalidProperty)
-                // Of another user, by bytes.
+                // The byte quota, with another user.
                 #expect(try await calls.refusal { try await calls.content(of: "ben", size: bytes + 1) }?.detail == .property("Upload-Content-Length"))
                 let large = await concurrently(3) { _ in try await calls.refusal { try await calls.content(of: "ben", size: bytes / 2 + 1) } }
                 #expect(large.compactMap { $0 }.count == 2)
@@ -178,7 +180,7 @@ extension StoreTests {
             }
         }
 
-        /// What so many tasks at once come to.
+        /// Runs `body` in `count` concurrent tasks and returns the results of those that succeed.
         private func concurrently<Value: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value) async -> [Value] {
             await withTaskGroup(of: Value?.self) { group in
                 for number in 0..<count { group.addTask { try? await body(number) } }
@@ -189,7 +191,6 @@ extension StoreTests {
 }
 
 extension CallsFixture {
-    /// How many identities the app has.
     func identities() async throws -> Int64 { try await number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(app)'") }
 
     func setPushToken(_ device: String, of user: String = "ana") async throws {

@@ -74,7 +74,7 @@ import Testing
                 "UPDATE conversations.log_begin SET at = (SELECT created_at + interval '1 hour' FROM conversations.session)")
             let later = try await accounts.sessions.find(digest, deadline: .soon)
             #expect(later.createdAt == session.createdAt)
-            // With the margin that a replay is given.
+            // Includes the 30 s margin of a replay.
             #expect(later.replayableSince == session.createdAt.advanced(by: .seconds(3600 + 30)))
         }
     }

@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// Each spoils a token in one way; all are answered alike.
+    /// Ways to invalidate a token. All get the same answer.
     static let spoilings: [(String, @Sendable (inout TokenMaker) -> Void)] = [
         ("another key", { $0.signer = .rsa(TokenMaker.otherKey) }),
         ("RSA-PSS instead of PKCS#1 v1.5", { $0.signer = .pss(TokenMaker.key) }),

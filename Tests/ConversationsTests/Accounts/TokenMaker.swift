@@ -4,21 +4,21 @@ import CryptoExtras
 import Foundation
 import ServiceKit
 
-/// Makes identity tokens as an application's server does, and spoils them in every way a test wants.
+/// Makes identity tokens as an app's server does, valid or invalid.
 struct TokenMaker {
-    /// Making keys is slow: two serve all tests.
+    /// One of two keys shared by all tests, because generating keys is slow.
     static let key = rsaKey()
     static let otherKey = rsaKey()
 
     var header: [String: Any]
     var claims: [String: Any]
     var signer: Signer = .rsa(TokenMaker.key)
-    /// When it is made, in seconds since 1970.
+    /// The issue time in seconds since 1970.
     let time: Int
 
     enum Signer {
         case rsa(_RSA.Signing.PrivateKey)
-        /// RSA with the padding of PS256.
+        /// RSA with PSS padding (PS256).
         case pss(_RSA.Signing.PrivateKey)
         case hmac(secret: [UInt8])
         case nobody

@@ -24,7 +24,7 @@ extension StoreTests {
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == told)
                 #expect(try await calls.announcements(of: "ana", from: second).map(\.id) == [first])
                 #expect(try await calls.refusal { try await calls.announcements(of: "ana", from: .random()) }?.detail == .property("from_id"))
-                // Sent again, it is told to no user again.
+                // A repetition notifies no user again.
                 #expect(try await calls.refusal { try await calls.announce(["ana"], id: first) }?.code == .idInUse)
                 #expect(try calls.notices("ana").count == 2)
                 #expect(try await calls.refusal { try await calls.announce([]) }?.detail == .property("recipients"))

@@ -23,7 +23,7 @@ extension StoreTests {
                 #expect(try await calls.with(app: .random()).canSee(content, "ana") == false)
                 try await calls.delete(message.id, by: "ben", .myDevices)
                 #expect(try await calls.canSee(content, "ben") == false)
-                // Passed on by a user who sees it.
+                // A user who sees the content forwards it.
                 let other = try await calls.conversation(["cleo"])
                 _ = try await calls.send(other, parts: [.content(content)])
                 #expect(try await calls.canSee(content, "cleo"))
@@ -71,7 +71,7 @@ extension StoreTests {
                 #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine) == [unused, lost])
                 #expect(try await calls.canSee(unused, "ana") == false)
                 #expect(try await calls.refusal { try await calls.send(id, parts: [.content(unused)]) }?.detail == .property("parts.0.content"))
-                // Named again until its bytes are gone.
+                // A sweep repeats contents until their bytes are deleted.
                 #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine) == [unused, lost])
                 _ = try await calls.call(AccountAPI.forgetContents, .with { $0.contentIds = [Data(unused), Data(lost), Data(used)] })
                 #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine).isEmpty)

@@ -8,7 +8,7 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// The app's rules about users who add other users to conversations.
+    /// An app's rules on who may add others to conversations.
     @Suite struct AdditionTests {
         private let server = ""
 
@@ -43,7 +43,7 @@ extension StoreTests {
                 try await refuses(calls) { _ = try await calls.create(["ben", "dora"], distinct: true) }
                 #expect(try await (calls.number(conversations), calls.number(sets)) == before)
                 #expect(try await counted(calls, "dora") == 0)
-                // To remove and add again is another addition, and the metadata of a refused patch stays.
+                // Removing and adding again counts as another addition. A refused patch leaves the metadata unchanged.
                 try await calls.patch(other, [remove("ben")])
                 let position = try await calls.get(other).conversation.position
                 try await refuses(calls) { try await calls.patch(other, [add("ben"), add("dora")], metadata: [set("a", "2")]) }
@@ -53,13 +53,13 @@ extension StoreTests {
                 #expect(try await counted(calls, "ben") == 3)
                 #expect(try await counted(calls, "dora") == 0)
 
-                // Conversations that exist, repetitions, and users who take part already are no additions.
+                // Existing conversations, repetitions and present participants are no additions.
                 let found = try await calls.create(["ben"], distinct: true)
                 #expect(found.id == distinct && !found.isNew)
                 #expect(try await calls.refusal { try await calls.create(["ben"], id: first) }?.code == .idInUse)
                 #expect(try await calls.patch(first, [add("ben")]).isEmpty)
                 _ = try await calls.conversation([])
-                // Others have counts of their own.
+                // Other users have separate counts.
                 _ = try await calls.create(["ana"], by: "ben")
                 _ = try await calls.create(["ben"], by: "cleo")
                 _ = try await calls.conversation(["dora"])
@@ -109,7 +109,7 @@ extension StoreTests {
                 _ = try await calls.conversation()
                 #expect(try await counted(calls, "ben") == 1)
                 try await refuses(calls) { _ = try await calls.conversation() }
-                // A count that was written before the clock was set back holds no one up for longer than an hour.
+                // A count written before the clock was set back blocks nobody for longer than an hour.
                 try await age("ben", by: -100)
                 _ = try await calls.conversation()
                 for user in ["ben", "cleo"] { try await age(user, by: 61) }
@@ -129,7 +129,7 @@ extension StoreTests {
                 #expect(try await calls.isFollowed("ana", by: "ben"))
                 try await refuses(calls) { _ = try await calls.conversation(["ben"]) }
                 try await refuses(calls) { _ = try await calls.conversation(["ben", "cleo"]) }
-                // It is the one who is added that decides.
+                // The added user decides by following.
                 try await calls.follow(["dora"])
                 try await refuses(calls) { _ = try await calls.conversation(["dora"]) }
                 #expect(try await counted(calls, "dora") == 0)
@@ -147,13 +147,13 @@ extension StoreTests {
                 try await refuses(calls) { try await calls.patch(id, [add("cleo")], metadata: [set("a", "1")]) }
                 try await refuses(calls) { _ = try await calls.conversation(["ben", "cleo"]) }
                 #expect(try await calls.tree(id).isEmpty)
-                // They follow each other from the moment at which they are in a conversation together, until one of them does not want to any more.
+                // Users in a common conversation follow each other, until one of them unfollows.
                 let met = try await calls.create(["ana", "cleo"], by: server).id
                 try await calls.patch(id, [add("cleo")])
                 for conversation in [id, met] { try await calls.patch(conversation, [remove("cleo")]) }
                 try await calls.unfollow("ana", by: "cleo")
                 try await refuses(calls) { try await calls.patch(id, [add("cleo")]) }
-                // Without others, and with the distinct conversation that there is, nothing is added.
+                // A creation without others, or one that finds an existing distinct conversation, adds nobody.
                 _ = try await calls.conversation([])
                 #expect(try await calls.create(["dora"], distinct: true, byServer: true).isNew)
                 try await calls.execute("INSERT INTO conversations.follow VALUES ('\(calls.app)', 'dora', 'ana', false) ON CONFLICT DO NOTHING")
@@ -177,7 +177,7 @@ extension StoreTests {
                 try await calls.patchApp(addedBy: "anyone")
                 #expect(try await calls.create(["ben"], byServer: true).isNew)
                 #expect(try await calls.number("SELECT count(*) FROM conversations.addition WHERE app_id = '\(calls.app)'") == 0)
-                // Who leaves, or is removed, is added by nobody.
+                // Leaving and removal are no additions.
                 try await calls.patchApp(addedBy: "server")
                 try await calls.patch(own, by: "ben", [remove("cleo"), remove("ben")])
                 #expect(try await calls.get(own).conversation.participants.map(\.userID.rawValue) == ["ana"])

@@ -81,7 +81,7 @@ extension StoreTests {
                 }
                 #expect(try await calls.create(["ben"], distinct: true, metadata: ["u.v": "2", "t": "1"]).id == with)
                 #expect(try await calls.create(["cleo"], distinct: true, metadata: [:]).id == without)
-                // Compared is what the metadata are now.
+                // The current metadata is compared.
                 try await calls.patch(without, metadata: [set("t", "1")])
                 #expect(try await calls.create(["cleo"], distinct: true, metadata: ["t": "1"]).id == without)
             }
@@ -94,7 +94,7 @@ extension StoreTests {
                 #expect(try await calls.create(["ben"], distinct: true).isNew)
                 #expect(try await calls.create(["ben", "cleo", "dora"], distinct: true).isNew)
                 #expect(try await calls.with(app: .random()).create(["ben", "cleo"], distinct: true).isNew)
-                // Once its participants were changed it is distinct no more, even when they are the same again.
+                // A change of participants permanently ends distinctness, even if the same participants are restored.
                 try await calls.patch(id, [add("eve")])
                 #expect(try await !calls.get(id).conversation.isDistinct)
                 try await calls.patch(id, [remove("eve")])

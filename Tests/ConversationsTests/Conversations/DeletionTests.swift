@@ -27,7 +27,8 @@ extension StoreTests {
                 }
                 #expect(try await calls.tree(id).isEmpty)
                 #expect(try await calls.keptTree(id, "cleo").isEmpty)
-                // Of what was before nothing is told any more, only the deletion; to those who had left, that they did.
+                // Participants read only the deletion, and no earlier changes. Former participants read only their
+                // removal.
                 let owed = try await calls.readLogs(as: "ana", [id: .zero])
                 #expect(owed.positions == [1, 2, 3, 4] && owed.changes == [change] && owed.numbers.isEmpty)
                 let told = try await calls.readLogs(as: "cleo", [id: .zero]).changes
@@ -54,7 +55,7 @@ extension StoreTests {
                     return
                 }
                 #expect(change.position == Position(1) && change.content == .conversationHidden(id, upTo: Position(2), wholly: true))
-                // The others neither see it nor hear of it.
+                // The others neither see nor receive the message.
                 #expect(try calls.heard(id).map(\.position.rawValue) == [1, 2])
                 #expect(try await calls.get(id, as: "ben").totalCount == 1)
 
@@ -62,7 +63,7 @@ extension StoreTests {
                 let view = try await calls.get(id)
                 #expect(view.isParticipant && view.totalCount == 1 && view.unreadCount == 1 && view.lastMessage?.id == new.id)
                 #expect(try await calls.messages(id).messages.map(\.id) == [new.id])
-                // That it was created is told all the same, for whom this is the first they hear of it.
+                // The log still contains the creation, for clients that do not know the conversation.
                 #expect(try await calls.readLogs(as: "ana", [id: .zero]).changes.map(\.position) == [Position(1), new.position])
                 let log = try await calls.readLogs(as: "ana", [:], userAfter: .zero)
                 #expect(log.userChanges.map(\.content) == [.conversationHidden(id, upTo: Position(2), wholly: false)])
@@ -106,7 +107,7 @@ extension StoreTests {
                     return
                 }
                 #expect(hidden.content == .conversationHidden(id, upTo: Position(3), wholly: true))
-                // Added again, Ben sees what came since the deletion.
+                // After being added again, Ben sees messages since the deletion.
                 try await calls.patch(id, [add("ben")])
                 let view = try await calls.get(id, as: "ben")
                 #expect(view.totalCount == 1 && view.unreadCount == 0)

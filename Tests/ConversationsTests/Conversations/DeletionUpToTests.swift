@@ -6,7 +6,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct DeletionUpToTests {
-        /// Ana's conversation with ben, and messages of ben at the positions 2 to 5.
+        /// Creates Ana's conversation with ben, with ben's messages at positions 2 to 5.
         private func scene(_ calls: CallsFixture) async throws -> (id: ConversationID, sent: [Message]) {
             let id = try await calls.conversation(["ben"])
             var sent: [Message] = []
@@ -33,7 +33,6 @@ extension StoreTests {
                 let change = try #require(try told(calls))
                 #expect(change.position == Position(1) && change.content == .messagesHidden(upTo: Position(3), view: view))
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == [change])
-                // For the other one nothing has changed.
                 #expect(try await calls.messages(id, as: "ben").total == 4)
                 #expect(try calls.heard(id).last?.position == Position(6))
             }
@@ -69,7 +68,7 @@ extension StoreTests {
                 try await calls.delete(id, by: "ana", upTo: Position(.max))
                 #expect(try await calls.list().total == 0)
                 #expect(try told(calls)?.content == .conversationHidden(id, upTo: Position(5), wholly: true))
-                // What is not on the list cannot be deleted, up to whatever position.
+                // A conversation that is not on the list cannot be deleted, up to any position.
                 #expect(try await calls.refusal { try await calls.delete(id, by: "ana", upTo: Position(2)) }?.code == .notFound)
                 try await calls.send(id, by: "ben")
                 try await calls.delete(id, by: "ana", upTo: sent[3].position)

@@ -8,8 +8,9 @@ import Testing
 
 extension StoreTests {
     @Suite struct FirstLoadTests {
-        /// What a load has to show, from what lists and single requests show: conversations as in the list, and of each so many of the newest messages, or all
-        /// from the first unread one on, or the newest one.
+        /// Returns the expected result of a load, computed from lists and single requests: the listed conversations,
+        /// and for each the `messages` newest messages. If `messages` is nil: all messages from the first unread one
+        /// on, or the newest one.
         private func expected(_ calls: CallsFixture, as user: String, byLastMessage: Bool, messages: Int?) async throws -> [LoadedConversation] {
             var loaded: [LoadedConversation] = []
             for view in try await calls.list(as: user, byLastMessage: byLastMessage).views {
@@ -31,7 +32,8 @@ extension StoreTests {
                         for (size, bytes) in [(100, 0), (2, 0), (100, 2500)] {
                             let loaded = try await calls.loadAll(
                                 as: user, byLastMessage: byLastMessage, pageSize: size, messages: messages, bytes: bytes)
-                            // Where the bytes of a page do not suffice for one conversation, the newest of its messages come.
+                            // If the byte limit of a page is too small for one conversation, its newest messages are
+                            // returned.
                             if bytes > 0, loaded.contains(where: \.isCut) {
                                 #expect(loaded.map(\.view) == expected.map(\.view))
                                 for (some, all) in zip(loaded, expected) {
@@ -49,7 +51,7 @@ extension StoreTests {
         @Test("each conversation comes with the messages that lists show, for users who are or were in it, whatever they read, hid or deleted")
         func views() async throws {
             try await CallsFixture.run { calls in
-                // Nothing said; all read; some unread, with own ones between them.
+                // Three conversations: without messages; all read; some unread, with own messages in between.
                 _ = try await calls.conversation(["ben", "cleo"])
                 let read = try await calls.conversation(["ben", "cleo"])
                 for text in ["1", "2", "3"] { try await calls.send(read, by: "ben", text) }
@@ -63,11 +65,11 @@ extension StoreTests {
                 try await calls.receipt(.delivery, sent[2].id, by: "ana")
                 try await calls.receipt(.read, sent[6].id, by: "cleo")
                 try await check(calls, as: ["ana", "ben", "cleo"])
-                // The first unread one is hidden, and another one deleted for all.
+                // The first unread message is hidden, and another one deleted for all.
                 try await calls.delete(sent[2].id, by: "ana", .myDevices)
                 try await calls.delete(sent[4].id, by: "cleo", .allParticipants)
                 try await check(calls, as: ["ana", "ben", "cleo"])
-                // Cleo leaves, and the others go on; Ben hides all of it, and it comes back.
+                // Cleo leaves and the others continue. Ben hides the conversation, and a new message shows it again.
                 try await calls.patch(mixed, [remove("cleo")])
                 try await calls.patch(read, [remove("cleo")])
                 try await calls.delete(mixed, by: "ben", .myDevices)
@@ -108,7 +110,7 @@ extension StoreTests {
                 #expect(page.items.map(\.view.conversation.id) == [other, id] && page.end == nil)
                 #expect(page.items[0].messages.isEmpty && !page.items[0].isCut)
                 #expect(page.items[1].isCut && page.items[1].messages.map(\.id) == (201...1200).reversed().map { calls.bulkMessage(id, $0) })
-                // Where exactly so many are unread, nothing is cut.
+                // With exactly 1,000 unread messages, nothing is cut.
                 _ = try await calls.receipts(.read, Array(1...200), in: id, by: "ben")
                 let whole = try await calls.load(as: "ben").items[1]
                 #expect(!whole.isCut && whole.messages.count == 1000)
@@ -128,11 +130,11 @@ extension StoreTests {
                 }
                 let all = try await calls.load(messages: 5)
                 #expect(all.items.map(\.messages.count) == [5, 5, 5, 5] && all.end == nil)
-                // Room for one and a half conversations.
+                // Enough bytes for one and a half conversations.
                 let first = try await calls.load(messages: 5, bytes: 12_000)
                 #expect(first.items == Array(all.items.prefix(1)) && first.end == ids[0].rawValue && first.total == 4)
                 #expect(try await calls.loadAll(as: "ana", messages: 5, bytes: 12_000) == all.items)
-                // Room for three messages, and for none.
+                // Enough bytes for three messages, and for none.
                 for (bytes, count) in [(5000, 3), (1, 1)] {
                     let cut = try await calls.loadAll(as: "ana", messages: 5, bytes: bytes)
                     #expect(cut.map(\.view) == all.items.map(\.view))
@@ -157,7 +159,7 @@ extension StoreTests {
 }
 
 extension LoadedConversation {
-    /// The same with this view, and with each message as it is now.
+    /// Returns a copy with this view, and with each message in its current state.
     fileprivate func with(view: ConversationView, _ read: (MessageID) async throws -> Message) async throws -> LoadedConversation {
         var now: [Message] = []
         for message in messages { now.append(try await read(message.id)) }

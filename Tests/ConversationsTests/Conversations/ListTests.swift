@@ -75,7 +75,8 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 var ids: [ConversationID] = []
                 for _ in 0..<60 { ids.append(try await calls.conversation(["ben"])) }
-                // The last message of each, in another order than they were created; then changes that are no messages.
+                // Send the last message of each in an order other than that of creation. Then make changes that are no
+                // messages.
                 let order = (0..<60).map { $0 * 7 % 60 }
                 for index in order where index % 5 != 0 { try await calls.send(ids[index], by: "ben") }
                 for index in stride(from: 0, to: 60, by: 3) { try await calls.patch(ids[index], metadata: [set("title", "another")]) }
@@ -105,7 +106,7 @@ extension StoreTests {
                 #expect(try await calls.list(as: "ben").total == 1)
                 try await calls.send(id, by: "ben")
                 for user in ["ana", "ben", "cleo"] { #expect(try await calls.list(as: user).views.map(\.conversation.id) == [id]) }
-                // Again, and by leaving it, which no message undoes.
+                // Delete it again, and leave it. No later message undoes leaving.
                 try await calls.delete(id, by: "ana", .myDevices)
                 try await calls.delete(id, by: "cleo", .myDevices, leave: true)
                 try await calls.send(id, by: "ben")

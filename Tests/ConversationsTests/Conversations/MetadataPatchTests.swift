@@ -5,7 +5,8 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Metadata in a patch of a conversation. How trees are changed in all detail is tested with the metadata service, which shares the functions.
+    /// Metadata in a patch of a conversation. The tests of the metadata service, which uses the same functions, cover
+    /// the details.
     @Suite struct MetadataPatchTests {
         @Test("a set key joins the others, a set tree takes the place of what was there, a deleted one is gone; told is what changed")
         func operations() async throws {
@@ -119,7 +120,7 @@ extension StoreTests {
         func alone() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
-                // With any other connection these would wait for ever.
+                // With any other connection these calls would wait forever.
                 let large = calls.withLargePoolOnly
                 try await large.patch(id, [remove("eve")], metadata: [set("", ["a": "1"])])
                 try await large.patch(id, [remove("eve")], metadata: (0..<33).map { set("k\($0)", "1") })

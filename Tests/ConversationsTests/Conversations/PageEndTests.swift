@@ -6,9 +6,10 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// What an answer says of what comes after a page.
+    /// The indication in an answer that more objects follow a page.
     @Suite struct PageEndTests {
-        /// Each page says where the next one begins, the last one that there is none, and together they are the list.
+        /// Expects each page to name the start of the next one, the last page to name none, and all pages to add up to
+        /// the list.
         private func check(
             _ expected: [UUID], sizes: [Int], bytes: [Int],
             _ fetch: (_ size: Int, _ from: UUID?, _ bytes: Int) async throws -> CallsFixture.Page<UUID>
@@ -21,7 +22,7 @@ extension StoreTests {
                         let page = try await fetch(size, from, bytes)
                         #expect(page.total == expected.count)
                         let whole = rest.prefix(size)
-                        // Of a page that is cut there is at least one object, and its end is known all the same.
+                        // A cut page has at least one object, and its end is still known.
                         #expect(whole.starts(with: page.items) && (page.isCut ? page.items.count <= size : page.items.count == whole.count))
                         #expect(!page.items.isEmpty || expected.isEmpty)
                         rest = rest.dropFirst(size)
@@ -44,7 +45,7 @@ extension StoreTests {
                 try await check(ids, sizes: [1, 2, 3, 5, 6, 7], bytes: [0, 1, 1500]) { size, from, bytes in
                     try await calls.listPage(byLastMessage: byLastMessage, pageSize: size, from: from, bytes: bytes)
                 }
-                // What is gone from the list does not stand behind a page.
+                // An object removed from the list is not counted as following a page.
                 try await calls.delete(ConversationID(rawValue: ids[5]), .myDevices)
                 #expect(try await calls.listPage(byLastMessage: byLastMessage, pageSize: 5).end == nil)
                 try await check([], sizes: [1], bytes: [0]) { size, from, bytes in try await calls.listPage(as: "eve", pageSize: size, bytes: bytes) }

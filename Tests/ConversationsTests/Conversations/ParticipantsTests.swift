@@ -55,7 +55,7 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben"])
                 let most = 4 * CallsFixture.participantsLimit + 1000
                 let pairs = (0..<(most / 2 - 2)).flatMap { [add("user\($0)"), remove("user\($0)")] }
-                // Two spellings of the same accented letter are two users.
+                // Two Unicode spellings of the same accented letter are two users.
                 let some: [ParticipantOperation] = [add("\u{e9}"), remove("e\u{301}"), remove("ben"), add("cleo")]
                 try await calls.patch(id, pairs + some)
                 #expect(names(try await calls.get(id)) == ["ana", "cleo", "\u{e9}"])
@@ -100,13 +100,13 @@ extension StoreTests {
                 #expect(messages.total == 2 && messages.messages.map(\.id) == [second.id, first.id])
                 #expect(try await calls.message(first.id, as: "ben").status(of: UserID(trusted: "ben")) == .read)
                 #expect(try await calls.refusal { try await calls.message(third.id, as: "ben") }?.code == .notFound)
-                // A cursor does not tell Ben that the later message exists, and an older message does not tell Ben who came later.
+                // A cursor does not disclose to Ben that a later message exists. An older message does not disclose who
+                // joined later.
                 #expect(try await calls.refusal { try await calls.messages(id, as: "ben", from: third.id) }?.code == .invalidProperty)
                 #expect(try await calls.message(first.id, as: "ben").recipients.map(\.userID.rawValue) == ["ana", "ben"])
                 #expect(try await calls.keptTree(id, "ben") == ["t": "1"])
                 let log = try await calls.readLogs(as: "ben", [id: .zero])
                 #expect(log.positions == [1, 2, 3, 4, 5] && log.reachesHeads)
-                // Ben was no recipient of what came later.
                 #expect(try await calls.message(third.id, as: "ana").recipients.map(\.userID.rawValue) == ["ana", "cleo"])
                 #expect(try await calls.message(first.id, as: "ana").recipients.map(\.userID.rawValue) == ["ana", "ben", "cleo"])
             }
@@ -124,7 +124,7 @@ extension StoreTests {
                 #expect(changes.first?.numbers == [UserID(trusted: "cleo"): view.numbers])
                 #expect(try await calls.messages(id, as: "cleo").messages.map(\.id) == [messages[2].id, messages[0].id])
                 #expect(try await calls.message(messages[0].id, as: "ana").status(of: UserID(trusted: "cleo")) == .read)
-                // Cleo's log begins with Cleo's coming, which brings the conversation.
+                // Cleo's log begins with the addition of Cleo, which contains the conversation.
                 let log = try await calls.readLogs(as: "cleo", [id: .zero])
                 #expect(log.positions == [6])
                 try await calls.send(id, by: "ben")
@@ -150,7 +150,7 @@ extension StoreTests {
                     for user in ["ana", "ben"] {
                         #expect(try await calls.message(message.id, as: user).status(of: UserID(trusted: "ben")) == .read)
                     }
-                    // A receipt comes too late to have an effect.
+                    // The receipt has no effect, because the message is already read.
                     try await calls.receipt(.read, message.id, by: "ben")
                 }
                 #expect(try await calls.get(id, as: "ben").conversation.position == view.conversation.position)
@@ -169,7 +169,7 @@ extension StoreTests {
                 try await calls.delete(calls.bulkMessage(id, 3), by: "ben", .myDevices)
                 try await calls.patch(id, [remove("ben")])
                 try await calls.fill(id, with: 1000)
-                // Seen and hidden by that user, seen, and missed.
+                // Messages that the user has seen and hidden, has seen, and has missed.
                 for ordinal in [2, 4, 1500] { try await calls.delete(calls.bulkMessage(id, ordinal), by: "ana", .allParticipants) }
                 #expect(try await calls.get(id, as: "ben").totalCount == 1000 - 4)
                 let add = #"[{"kind":"add","users":["ben","cleo"]}]"#
@@ -179,7 +179,7 @@ extension StoreTests {
                     #expect(view.totalCount == Int64(2000 - hidden), "\(user)")
                     #expect(user == "ana" || view.unreadCount == 0, "\(user)")
                 }
-                // What is deleted from now on counts once more for each of them.
+                // Each further deletion counts once for each of them.
                 try await calls.delete(calls.bulkMessage(id, 5), by: "ana", .allParticipants)
                 for (user, hidden) in [("ana", 5), ("ben", 6), ("cleo", 5)] {
                     #expect(try await calls.get(id, as: user).totalCount == Int64(2000 - hidden), "\(user)")
@@ -197,7 +197,7 @@ extension StoreTests {
                 let failure = try await calls.refusal { try await calls.patch(id, (0..<9).map { add("u\($0)") }, metadata: [set("a", "2")]) }
                 #expect(failure?.detail == .property("participants"))
                 #expect(try await calls.tree(id) == ["a": "1"])
-                // A user who removes themselves with it may still change what they asked for together with that.
+                // A user who leaves may still change metadata in the same patch.
                 #expect(try await calls.patch(id, by: "ben", [remove("ben")], metadata: [set("a", "2")]).count == 2)
                 #expect(try await calls.keptTree(id, "ben") == ["a": "1"])
                 #expect(try await calls.readChanges(id).head == Position(5))

@@ -6,7 +6,7 @@ import SwiftProtobuf
 
 @testable import Conversations
 
-/// Indexes of metadata, as gateways ask for them.
+/// Calls about metadata indexes, as gateways make them.
 extension CallsFixture {
     @discardableResult
     func addIndex(_ path: String) async throws -> (index: MetadataIndex, isNew: Bool) {
@@ -33,7 +33,7 @@ extension CallsFixture {
     @discardableResult
     func buildIndexes(batch: Int64 = 1000) async throws -> Int64? { try await indexBuilder.step(batch: batch, deadline: .soon) }
 
-    /// Adds an index, and builds it. Indexes of other tests are built, too.
+    /// Adds an index and builds it. Pending indexes of other tests are built, too.
     func index(_ path: String) async throws {
         try await addIndex(path)
         try await eventually {
@@ -42,8 +42,8 @@ extension CallsFixture {
         }
     }
 
-    /// A page of what is found.
-    /// - Parameter user: whose list it is; empty: all conversations of the app.
+    /// Returns a page of matching conversations.
+    /// - Parameter user: The user whose list is searched; empty: all conversations of the app.
     func find(
         _ path: String, _ test: MetadataCondition.Test, of user: String = "", pageSize: Int32 = 100, from: ConversationID? = nil
     ) async throws -> (ids: [ConversationID], total: Int64?, next: ConversationID?) {
@@ -71,7 +71,8 @@ extension CallsFixture {
         return found
     }
 
-    /// How many entries of the app's index are not what its conversations and their former participants say, or are missing.
+    /// Returns the number of wrong or missing entries in the app's index, compared with its conversations and former
+    /// participants.
     func wrongEntries(of path: String) async throws -> Int64 {
         try await number(
             """

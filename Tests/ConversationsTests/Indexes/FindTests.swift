@@ -7,7 +7,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct FindTests {
-        /// An app with an index of `status`.
+        /// Runs `body` with an app that has an index of `status`.
         private func run(_ body: (CallsFixture) async throws -> Void) async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -78,7 +78,7 @@ extension StoreTests {
                 #expect(found.ids == [kept, left] && found.total == 2)
                 #expect(try await calls.find("status", .equals("lost"), of: "ben").ids.isEmpty)
                 #expect(try await calls.find("status", .equals("lost"), of: "ana").ids == [left])
-                // Each of the two is a cursor of the other, and so is what was removed from the list.
+                // Either conversation is a valid cursor for the other, and so is one removed from the list.
                 #expect(try await calls.find("status", .equals("open"), of: "ben", from: kept).ids == [left])
                 #expect(try await calls.find("status", .equals("open"), of: "ben", from: hidden).ids == [left])
                 try await calls.patch(left, [add("ben")])
@@ -123,7 +123,8 @@ extension StoreTests {
                 try await calls.execute(Self.explain)
                 func pages(_ user: String, _ kind: String, _ value: String) async throws -> Int64 {
                     let query = "metadata.find_conversations('\(calls.app)', '\(user)', 'status', '\(kind)', '\(value)', 10, NULL, 10000)"
-                    // The first time in a session, plans are made; another statement might get another session.
+                    // The first execution in a session also plans the query, so execute it twice. A second statement
+                    // might use another session.
                     return try await calls.number("SELECT least(pg_temp_pages($$\(query)$$), pg_temp_pages($$\(query)$$))")
                 }
                 func load(_ count: Int, _ value: String) async throws {
@@ -143,13 +144,14 @@ extension StoreTests {
                 try await load(4000, "closed")
                 for (query, before) in zip(queries, before) {
                     let after = try await pages(query.0, query.1, query.2)
-                    // Indexes have one more level now, which the lookup of each match goes through; 4,000 conversations that were read would be thousands of pages.
+                    // Indexes have one more level now, which each match's lookup traverses. Reading 4,000 conversations
+                    // would take thousands of pages.
                     #expect(after <= before + 60, "\(query): \(before) pages, then \(after)")
                 }
             }
         }
 
-        /// The pages that a query reads.
+        /// A function that returns the number of pages that a query reads.
         private static let explain = """
             CREATE OR REPLACE FUNCTION pg_temp_pages(query text) RETURNS bigint LANGUAGE plpgsql AS $$
             DECLARE plan jsonb;

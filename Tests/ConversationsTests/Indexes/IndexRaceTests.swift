@@ -6,18 +6,18 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// The building of an index against writers that are at work: whatever the order, nothing is missing in the end.
+    /// Building an index while writers are active. In any order of events, no entry may be missing in the end.
     @Suite struct IndexRaceTests {
         private func run(_ body: (CallsFixture) async throws -> Void) async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
-                // Nothing is left of what other tests have had built.
+                // Finish pending indexes of other tests.
                 try await calls.eventually { try await calls.buildIndexes() == nil }
                 try await body(calls)
             }
         }
 
-        /// Holds a writer that has not seen the index until the building has found that it must wait.
+        /// Holds a writer that has not seen the index until the builder waits for it.
         private func behind(_ calls: CallsFixture, _ statement: String) async throws {
             try await calls.holding(
                 statement, until: 0,
@@ -56,7 +56,7 @@ extension StoreTests {
             try await run { calls in
                 let id = try await calls.conversation(metadata: ["status": "old"])
                 try await calls.addIndex("status")
-                // The fence is passed before the change begins; the conversation is looked at when it has.
+                // The builder passes its fence before the change begins, and reads the conversation after that.
                 #expect(try await calls.buildIndexes() == 0)
                 let statement =
                     switch kind {

@@ -8,9 +8,9 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Indexes of metadata: that they hold what conversations hold, however it came there.
+    /// Metadata indexes must match the conversations' metadata, however it was written.
     @Suite struct IndexTests {
-        /// An app that is registered: only such a one can have indexes.
+        /// Runs `body` with a registered app. Only registered apps can have indexes.
         private func run(_ body: (CallsFixture) async throws -> Void) async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -18,7 +18,7 @@ extension StoreTests {
             }
         }
 
-        /// One change of a random kind by a random user, which may be refused.
+        /// Makes one random change by a random user. It may be refused.
         private func change(_ calls: CallsFixture, _ ids: inout [ConversationID], _ random: inout SeededGenerator) async throws {
             let users = ["ana", "ben", "cleo", "dora"]
             let value = ["open", "closed", "opening", "", String(repeating: "é", count: 300)].randomElement(using: &random) ?? ""
@@ -77,7 +77,7 @@ extension StoreTests {
                 let refused = try await calls.refusal { try await calls.find("status", .exists) }
                 #expect(refused?.code == .invalidProperty && refused?.detail == .property("metadata.status"))
                 #expect(refused?.message.contains("being built") == true)
-                // What is written meanwhile is in it, whether the building has come to it or not.
+                // Changes during the build are in the index, before and behind the builder's cursor.
                 let batch = try await calls.number("SELECT 1 + count(*) / 8 FROM conversations.conversation")
                 var batches = 0
                 try await calls.eventually {
@@ -95,7 +95,7 @@ extension StoreTests {
         @Test("a batch ends after so many former participants, however few conversations these were in")
         func formerParticipants() async throws {
             try await run { calls in
-                // Nothing is left of what other tests have had built.
+                // Finish pending indexes of other tests.
                 try await calls.eventually { try await calls.buildIndexes() == nil }
                 for value in ["left", "kept"] {
                     let id = try await calls.conversation(metadata: ["status": value])
@@ -120,7 +120,7 @@ extension StoreTests {
                     return try await calls.indexes()[0].readyAt != nil
                 }
                 #expect(seen.contains(1))
-                // With two participants and the app itself.
+                // Each conversation has three entries: for two participants and for the app.
                 #expect(try await calls.number("SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'") == 2 * 5103)
                 let values = "SELECT count(DISTINCT value_key) FROM metadata.index_entry"
                 #expect(try await calls.number("\(values) WHERE app_id = '\(calls.app)' AND user_id = 'f7'") == 2)
@@ -170,7 +170,7 @@ extension StoreTests {
                 while try await calls.indexes()[0].readyAt == nil, steps < 1000 {
                     if try await calls.buildIndexes(batch: 1) ?? 0 > 0 { steps += 1 }
                 }
-                // Alone it takes 21.
+                // Without the other app it takes 21 steps.
                 #expect(steps < 100)
             }
         }
@@ -206,7 +206,7 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.removeIndex("k1") }?.code == .notFound)
                 try await calls.index("k1")
                 #expect(try await calls.wrongEntries(of: "k1") == 0)
-                // Nothing is left of the first one.
+                // Wait until the first index is completely removed.
                 try await calls.eventually {
                     try await calls.buildIndexes()
                     return try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)' AND removed_at IS NOT NULL")
@@ -230,7 +230,7 @@ extension StoreTests {
 }
 
 extension CallsFixture {
-    /// A patch of metadata alone, as the metadata service makes it.
+    /// Returns a call that patches metadata only, as the metadata service makes it.
     func sqlMetadata(_ id: ConversationID, by actor: String, _ operations: [MetadataOperation]) -> String {
         "SELECT metadata.patch('\(app)', '\(id)', '\(actor)', '\(MetadataJSON.encode(operations))', NULL, NULL, NULL)"
     }

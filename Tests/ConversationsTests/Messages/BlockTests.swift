@@ -9,7 +9,7 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// What a block hides, and from whom.
+    /// The messages that a block hides, and the users it hides them from.
     @Suite struct BlockTests {
         private func user(_ name: String) -> UserID { UserID(trusted: name) }
 
@@ -25,7 +25,6 @@ extension StoreTests {
                 #expect(try await calls.blocks().total == 2)
                 #expect(try await calls.blocks(pageSize: 1).users == ["ben"])
                 #expect(try await calls.blocks(from: "ben").users == ["cleo"])
-                // Nothing stands on the list of one who is blocked.
                 #expect(try await calls.blocks(of: "ben").total == 0)
                 try await expectPairs(of: "ana", blocked: ["ben", "cleo"], calls)
                 try await expectPairs(of: "ben", by: ["ana"], calls)
@@ -42,7 +41,7 @@ extension StoreTests {
                     ])
                 let others = try await calls.readLogs(as: "ben", [:], userAfter: .zero).userChanges.map(\.content)
                 #expect(others == [.blockedBy(user("ana"), isBlocked: true), .blockedBy(user("ana"), isBlocked: false)])
-                // What is published is what the logs hold.
+                // Publications equal the entries of the logs.
                 let told = try calls.notices("ana").compactMap { if case .change(let change) = $0 { change } else { nil } }
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == told)
                 #expect(try calls.notices("ben").count == 2)
@@ -91,7 +90,6 @@ extension StoreTests {
                 #expect(last(composed) == .blockedBy(user("ana"), isBlocked: false))
                 #expect(last(decomposed) == .blockedBy(user("ana"), isBlocked: true))
                 #expect(try await calls.blocks().users.map { Array($0.unicodeScalars) } == [Array(decomposed.unicodeScalars)])
-                // One of the two blocks the other.
                 try await calls.block([composed], by: decomposed)
                 let pairs = try await calls.blockPairs(of: composed)
                 #expect(pairs.by.map { Array($0.unicodeScalars) } == [Array(decomposed.unicodeScalars)])
@@ -144,7 +142,7 @@ extension StoreTests {
                 let refusal = try await calls.refusal { try await calls.block(["one-more"]) }
                 #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("blocks"))
                 #expect(try await calls.block(["u0"]) == nil)
-                // One that goes makes room for another one.
+                // Removing one entry makes room for another.
                 #expect(try await calls.changeBlocks([(.remove, ["u0"]), (.add, ["one-more"])]) != nil)
                 #expect(try await calls.blocks().total == Int64(limit))
             }
@@ -237,20 +235,21 @@ extension StoreTests {
                     let loaded = try await calls.load(as: reader, messages: 10).items
                     #expect(loaded.flatMap(\.messages).filter { $0.id == hidden.id }.allSatisfy { $0.status(of: user("ana")) == .sent })
                 }
-                // A receipt of the hidden message names from whom it is hidden, who are not told.
+                // A receipt of a hidden message lists the users from whom it is hidden. They do not receive it.
                 try await calls.receipt(.read, hidden.id, by: "cleo")
                 let receipt = Change.Receipt(
                     user: user("cleo"), messageID: hidden.id, ordinal: 2, status: .read, sender: user("ben"), hiddenFrom: [user("ana")])
                 let told = try #require(try calls.heard(id).last)
                 #expect(told.content == .receipts([receipt]) && !receipt.concerns(user("ana")))
                 #expect(try await calls.readChanges(id, after: change.position).changes == [told.withoutNumbers])
-                // Whatever comes later, "all" would include the hidden message; up to one before it, it does not.
+                // "All read" up to a later position would include the hidden message, so single receipts are logged. Up
+                // to an earlier position it would not.
                 let later = try await calls.send(id, by: "cleo", "4")
                 try await calls.markAllRead(id, by: "ana")
                 #expect(
                     try calls.heard(id).last?.content
                         == .receipts([.init(user: user("ana"), messageID: later.id, ordinal: 4, status: .read, sender: user("cleo"))]))
-                // One who has left goes on seeing it so.
+                // A former participant keeps these statuses.
                 try await calls.patch(id, by: "ana", [remove("ben")])
                 #expect(try await calls.message(hidden.id, as: "ben").status(of: user("ana")) == .sent)
                 #expect(try await calls.message(before.id, as: "ben").status(of: user("ana")) == .read)
@@ -269,7 +268,7 @@ extension StoreTests {
                 #expect(try calls.heard(id).last?.content == .allRead(user: user("ana"), upTo: before.position, toldTo: nil))
                 try await calls.patch(id, by: "cleo", [remove("ana")])
                 try await calls.patch(id, by: "cleo", [add("ana")])
-                // A user who is added has read all before, and others know that.
+                // An added user counts as having read all earlier messages, and others see that.
                 #expect(try await calls.message(hidden.id, as: "ben").status(of: user("ana")) == .read)
                 try await calls.send(id, by: "cleo", "4")
                 try await calls.markAllRead(id, by: "ana")
@@ -310,7 +309,7 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.get(id, as: other) }?.code == .notFound)
                 #expect(try await calls.list(as: "cleo").total == 1)
                 #expect(try await calls.misplaced() == 0)
-                // The log says of it only that there is nothing to tell yet.
+                // So far the log has nothing for this user. Another user's message makes the conversation visible.
                 try await calls.send(id, by: "cleo", "2")
                 #expect(try await calls.list(as: other).total == 1)
                 #expect(try await calls.texts(id, as: other) == ["2"])
@@ -361,9 +360,9 @@ extension StoreTests {
             }
         }
 
-        // MARK: All together
+        // MARK: Random operations
 
-        // Ids of messages are made from the seed, and tests share a database: no other test has these seeds.
+        // The seeds are unique to this test, because message ids derive from them and tests share a database.
         @Test(
             "whatever is written, hidden and shown, lists, counts and logs agree, and what is published agrees with the log",
             arguments: [201, 202, 203] as [UInt64])

@@ -36,7 +36,7 @@ extension StoreTests {
                     .map { Change.Receipt(user: ben, messageID: $0.0, ordinal: $0.1, status: .read, sender: ana) }
                 #expect(change.content == .receipts(receipts))
                 #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
-                // Again, as when the answer was lost: no effect, no change.
+                // Repeat the request, as after a lost answer: no effect and no change.
                 let again = try await calls.receipts(.read, asked, in: id, by: "ben")
                 #expect(again.ignored == answer.ignored && again.position == nil)
                 let late = try await calls.receipts(.delivery, [sent[0].id], in: id, by: "ben")
@@ -94,7 +94,7 @@ extension StoreTests {
                 #expect(took < .seconds(10))
                 let changes = try calls.heard(id).suffix(10)
                 let told = changes.flatMap { change -> [Change.Receipt] in if case .receipts(let receipts) = change.content { receipts } else { [] } }
-                // Every seventh is of ben.
+                // Every seventh message is ben's.
                 #expect(Set(told.map(\.ordinal)) == Set((1...10_000).filter { $0 % 7 != 0 }.map { Int64($0) }) && told.count == 8572)
                 let pieces = "SELECT max((SELECT count(*) FROM unnest(delivered))) FROM conversations.participant WHERE conversation_id = '\(id)'"
                 #expect(try await calls.number(pieces) == 1)

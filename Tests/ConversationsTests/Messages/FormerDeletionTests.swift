@@ -22,7 +22,8 @@ extension StoreTests {
                 try await calls.patch(id, [remove("ben"), remove("cleo")])
                 try await calls.delete(second.id, by: "ana", .allParticipants)
                 let change = try #require(try calls.heard(id).last)
-                // Dora had left before it, cleo had hidden it, eve is there and told by the conversation's log.
+                // Dora had left before the message, Cleo had hidden it, and Eve gets the deletion from the
+                // conversation's log.
                 for user in ["dora", "eve"] { #expect(try await log(calls, of: user).isEmpty) }
                 #expect(try await log(calls, of: "cleo").count == 1)
                 let view = try await calls.get(id, as: "ben")
@@ -30,7 +31,7 @@ extension StoreTests {
                 let entries = try await calls.readLogs(as: "ben", [:], userAfter: .zero).userChanges
                 #expect(entries.map(\.content) == [.messageDeleted(second.id, in: id, view: view)] && entries[0].createdAt >= change.createdAt)
                 #expect(try calls.notices("ben").last == .logged(entries[0].position, at: entries[0].createdAt))
-                // Two at once in one page: both with what holds after the second.
+                // With two deletions in one page, both carry the counts after the second.
                 try await calls.delete(first.id, by: "ana", .allParticipants)
                 let empty = try await calls.get(id, as: "ben")
                 #expect(empty.totalCount == 0)

@@ -30,7 +30,6 @@ extension StoreTests {
                     #expect(try await calls.refusal { try await calls.delete(second.id, by: user, .allParticipants) }?.code == .notFound)
                 }
                 #expect(try await calls.refusal { try await calls.receipt(.read, second.id, by: "cleo") }?.code == .notFound)
-                // One that is not the last one.
                 let third = try await calls.send(id, by: "ben")
                 try await calls.delete(first.id, by: "ana", .allParticipants)
                 #expect(last(try calls.heard(id).last) == .init(changed: false, message: nil))
@@ -65,7 +64,7 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.receipt(.read, second.id, by: "ana") }?.code == .notFound)
                 #expect(try await calls.get(id, as: "ben").lastMessage?.id == second.id)
                 #expect(try await calls.messages(id, as: "ben").total == 2)
-                // The last one may go as well: the conversation stays on the user's list, empty.
+                // The last message can be hidden, too. The conversation stays on the user's list, empty.
                 try await calls.delete(first.id, by: "ana", .myDevices)
                 let empty = try await calls.get(id)
                 #expect(empty.totalCount == 0 && empty.unreadCount == 0 && empty.lastMessage == nil)
@@ -84,7 +83,7 @@ extension StoreTests {
                 var change = try #require(try calls.heard(id).last)
                 #expect(last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): sent[1]]))
                 #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
-                // What is last for one user only, since that user hid what came after.
+                // Delete the last message of a single user, who has hidden the later ones.
                 try await calls.delete(sent[1].id, by: "ana", .allParticipants)
                 change = try #require(try calls.heard(id).last)
                 #expect(last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): sent[0]]))

@@ -41,7 +41,7 @@ extension StoreTests {
                 }
                 #expect(told == [[.added(second.id)], [.changed(first.id)], [.removed(second.id, index: 1)], [.allReplaced]])
                 #expect(changes.last?.content == .partsChanged(id: message.id, ordinal: 1, [.allReplaced], edited))
-                // Read back, the body is the message as it is now.
+                // Read from the log, the body is the current message.
                 let log = try await calls.readChanges(id).changes.dropFirst(2)
                 #expect(log.map(\.content) == told.map { .partsChanged(id: message.id, ordinal: 1, $0, edited) })
             }
@@ -68,7 +68,7 @@ extension StoreTests {
                     #expect(try await calls.refusal { try await calls.edit(message.id, by: actor, edit) }?.code == code)
                 }
                 #expect(try await calls.readChanges(id).head == Position(2))
-                // A user who has left changes nothing any more.
+                // A former participant cannot change the message.
                 try await calls.patch(id, by: "ben", [remove("ana")])
                 let late = try await calls.refusal { try await calls.edit(message.id, .add(ProtoMessagePart(.text("x")))) }
                 #expect(late?.code == .accessDenied)

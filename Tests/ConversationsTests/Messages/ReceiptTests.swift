@@ -17,7 +17,7 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
                 let (first, second) = (try await calls.send(id).id, try await calls.send(id).id)
-                // What is given, the status after it, unread after it, whether it is a change.
+                // The receipt, the status and unread count after it, and whether it causes a change.
                 let steps: [(ReceiptKind, MessageID, RecipientStatus, Int64, Bool)] = [
                     (.delivery, first, .delivered, 2, true), (.delivery, first, .delivered, 2, false), (.read, first, .read, 1, true),
                     (.read, first, .read, 1, false), (.delivery, first, .read, 1, false), (.read, second, .read, 0, true),
@@ -76,7 +76,7 @@ extension StoreTests {
                 try await calls.receipt(.read, sent[1].id, by: "ben")
                 try await calls.receipt(.delivery, sent[2].id, by: "ben")
                 try await calls.delete(sent[0].id, by: "ana", .allParticipants)
-                // Unread are the third, fourth and sixth.
+                // The third, fourth and sixth messages are unread.
                 #expect(try await calls.get(id, as: "ben").unreadCount == 3)
                 let steps: [(upTo: Position?, unread: Int64, told: Position?)] = [
                     (.zero, 3, nil), (sent[1].position, 3, nil), (sent[2].position, 2, sent[2].position), (sent[2].position, 2, nil),
@@ -94,7 +94,7 @@ extension StoreTests {
                     #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
                 }
                 for message in sent.dropFirst() { #expect(try await calls.message(message.id, as: "ana").status(of: ben) == .read) }
-                // What comes later is unread again, also beyond a position not reached yet.
+                // Later messages are unread, even if the given position was beyond the head.
                 try await calls.send(id)
                 #expect(try await calls.get(id, as: "ben").unreadCount == 1)
                 #expect(try await calls.refusal { try await calls.markAllRead(id, by: "eve") }?.code == .notFound)

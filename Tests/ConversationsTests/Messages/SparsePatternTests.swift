@@ -6,12 +6,11 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Users who read, receive or hide in the worst of patterns: what is kept about them stays small, and nothing is forgotten.
+    /// Worst-case patterns of reading, delivery and hiding. The stored sets must stay small and exact.
     @Suite struct SparsePatternTests {
         private static let count = 2300
         private let ben = UserID(trusted: "ben")
 
-        /// All messages that a user sees, newest first.
         private func all(_ calls: CallsFixture, _ id: ConversationID, as user: String) async throws -> [StrataModel.Message] {
             var messages: [StrataModel.Message] = []
             while true {
@@ -24,7 +23,7 @@ extension StoreTests {
             }
         }
 
-        /// A participant's row stays below this whatever the participant did.
+        /// Expects a participant's row to stay below its maximum size, whatever the participant did.
         private func checkSize(_ calls: CallsFixture, _ id: ConversationID) async throws {
             let rows = "FROM conversations.participant p WHERE p.conversation_id = '\(id)'"
             for set in ["read", "delivered", "hidden"] {
@@ -50,7 +49,7 @@ extension StoreTests {
                 try await calls.fill(id, with: Self.count)
                 let (even, odd) = (Array(stride(from: 2, through: Self.count, by: 2)), Array(stride(from: 1, through: Self.count, by: 2)))
                 let others = { (ordinals: [Int]) in ordinals.filter { $0 % 7 != 0 } }
-                // In an order of their own, each batch all over the conversation.
+                // Each batch is spread over the whole conversation.
                 for start in 0..<10 {
                     let batch = even.enumerated().filter { $0.offset % 10 == start }.map(\.element)
                     #expect(try await calls.receipts(.read, batch, in: id, by: "ben") == Int64(others(batch).count))
@@ -70,7 +69,7 @@ extension StoreTests {
                 for user in ["ana", "ben"] { #expect(try await statuses(calls, id, as: user) == expected) }
                 #expect(try await calls.get(id, as: "ben").unreadCount == Int64(others(odd).count))
 
-                // Up to a place in the middle, then all: both count exactly, and leave one range.
+                // First up to a position in the middle, then all: both count exactly and leave one range.
                 try await calls.markAllRead(id, by: "ben", upTo: Position(1301))
                 #expect(try await calls.get(id, as: "ben").unreadCount == Int64(others(odd).filter { $0 > 1300 }.count))
                 try await calls.markAllRead(id, by: "ben")
@@ -101,7 +100,7 @@ extension StoreTests {
                 for (ordinals, statuses, expected) in steps {
                     #expect(try await calls.text(results(ordinals, statuses)) == expected, "\(ordinals)")
                 }
-                // 7 is their own, and so it joins what lies around it.
+                // Message 7 is ben's own, so it joins the neighbouring ranges.
                 _ = try await calls.receipts(.read, [6], in: id, by: "ben")
                 #expect(
                     try await calls.text("SELECT read::text FROM conversations.participant WHERE conversation_id = '\(id)' AND user_id = 'ben'")
@@ -125,10 +124,10 @@ extension StoreTests {
                 _ = try await calls.receipts(.read, Array(stride(from: 1, through: 600, by: 2)), in: id, by: "cleo")
                 var hidden = Set(stride(from: 3, through: Self.count, by: 3))
                 #expect(try await calls.number(hide("SELECT generate_series(3, \(Self.count), 3)")) == Int64(hidden.count))
-                // Hidden already: they see them no more.
+                // These messages are hidden already.
                 #expect(try await calls.number(hide("SELECT generate_series(3, 300, 3)")) == 0)
                 try await checkSize(calls, id)
-                // A run over a whole block and more.
+                // A run longer than a block.
                 hidden.formUnion(1000...2250)
                 let expectedRun = (1000...2250).filter { $0 % 3 != 0 }.count
                 #expect(try await calls.number(hide("SELECT generate_series(1000, 2250)")) == Int64(expectedRun))
@@ -139,7 +138,7 @@ extension StoreTests {
                 #expect(try await calls.get(id, as: "cleo").lastMessage?.ordinal == seen.last.map(Int64.init))
                 #expect(try await all(calls, id, as: "ana").count == Self.count)
 
-                // Deleted for all: a user who had hidden it loses nothing more.
+                // A deletion for all does not change the count of a user who had hidden the message.
                 for ordinal in [3, 4, 601, 1500] { try await calls.delete(calls.bulkMessage(id, ordinal), by: "ana", .allParticipants) }
                 #expect(try await calls.get(id, as: "cleo").totalCount == Int64(seen.count - 2))
                 #expect(

@@ -2,15 +2,15 @@
 import Foundation
 import StrataModel
 
-/// What a bulk load puts into the tables: an installation with much of everything, nearly nothing of which belongs to the user who asks.
+/// A bulk-loaded installation with many rows in every table, nearly none of which belong to the user who asks.
 struct Installation {
     let app: AppID
-    /// Of ana and ben, with a long history that both have read but for the last messages.
+    /// A conversation of ana and ben with a long history. Both have read all but the last messages.
     let long: ConversationID
 
     static let conversations = 6000
     static let users = 800
-    /// Of ``long``.
+    /// The number of messages in ``long``.
     static let messages = 6000
 
     var script: String {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// What `auto_explain` writes into a server's log: how each statement was executed, those inside functions too.
+/// The execution plans that `auto_explain` writes into a server's log, including those of statements inside functions.
 struct PlanLog {
     let path: String
 
@@ -15,7 +15,6 @@ struct PlanLog {
         }
     }
 
-    /// One node of a plan, with what it cost.
     struct Node: Decodable {
         let type: String
         let relation: String?
@@ -50,11 +49,10 @@ struct PlanLog {
             children = try values.decodeIfPresent([Node].self, forKey: .children) ?? []
         }
 
-        /// It and everything below it.
         var all: [Node] { [self] + children.flatMap(\.all) }
     }
 
-    /// Where the log ends now.
+    /// The current size of the log, in bytes.
     var end: UInt64 {
         get throws {
             let file = try FileHandle(forReadingFrom: URL(filePath: path))
@@ -63,7 +61,7 @@ struct PlanLog {
         }
     }
 
-    /// What was executed since the log ended at `start`.
+    /// Returns the executions logged since the log had the size `start`.
     func executions(since start: UInt64) throws -> [Execution] {
         let file = try FileHandle(forReadingFrom: URL(filePath: path))
         defer { try? file.close() }
@@ -71,7 +69,7 @@ struct PlanLog {
         let lines = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         var found: [Execution] = []
         var object: [Substring]?
-        // Every line of a message but its first begins with a tab.
+        // All lines of a message except the first begin with a tab.
         for line in lines {
             if line == "\t{" {
                 object = [line]

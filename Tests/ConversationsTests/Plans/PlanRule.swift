@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a plan must not do, whatever the planner was made to believe.
+/// The forbidden properties of a plan, whatever statistics the planner was given.
 struct PlanRule {
-    /// Statements that look for what happened lately may use the indexes by time; others may not, since those know no conversation and no user.
+    /// True for statements that look for recent changes and may use indexes by time. Others may not, because these
+    /// indexes contain neither conversations nor users.
     var readsByTime = false
-    /// Rows one node may read. More than the longest list and the largest page of these tests have, and far less than there are.
+    /// The maximum number of rows that one node may read. It exceeds the longest list and the largest page of these
+    /// tests, and is far below the size of the tables.
     var rows: Double = 500
 
-    /// Tables of one row, which have no index.
+    /// Single-row tables without an index.
     private static let single: Set<String> = ["log_begin", "epoch"]
 
-    /// What is wrong with how a statement was executed.
     func faults(of execution: PlanLog.Execution) -> [String] {
         let read = execution.plan.all.filter { $0.relation != nil && $0.children.isEmpty && $0.loops > 0 }
         return read.compactMap { node in
@@ -25,7 +26,8 @@ struct PlanRule {
         guard let index = node.index else { return node.type == "Tid Scan" ? nil : "reads a whole table" }
         if index.hasSuffix("created_at_idx") || index.hasSuffix("change_by_time"), !readsByTime { return "reads by time" }
         if node.loops * (node.rows + node.removed) > rows { return "reads too many rows" }
-        // Down the index and to the row, for a few keys at a time: a node that reads more walks through entries that are not its own.
+        // The allowance covers a descent of the index and the row, for a few keys at a time. A node that reads more
+        // pages scans entries of other keys.
         if node.pages > node.loops * 40 + 3 * node.loops * node.rows { return "reads too many pages" }
         return nil
     }

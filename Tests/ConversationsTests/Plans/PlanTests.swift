@@ -10,8 +10,9 @@ import Testing
 
 @testable import Conversations
 
-/// What a statement reads does not depend on what the planner believes about the tables: every call that is made often, or when a socket opens, is made
-/// while the planner's knowledge is of another time, and how each of its statements was executed is looked at.
+/// The rows that a statement reads must not depend on the planner's statistics. With outdated statistics, the test
+/// makes every call that is frequent or happens when a socket opens. It then checks the execution plan of each
+/// statement.
 @Suite(.timeLimit(.minutes(5))) struct PlanTests {
     private static let settings = [
         "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0", "auto_explain.log_nested_statements": "on",
@@ -26,7 +27,7 @@ import Testing
         try await ServiceFixture.migrate(url)
         let log = PlanLog(path: server.log)
 
-        // Statistics that say that there is nothing, and plans that were made when there was nothing.
+        // Statistics of empty tables, and plans made while the tables were empty.
         let (installation, busy) = try await CallsFixture.run(on: url, connections: 1) { calls in
             try await calls.execute("ANALYZE")
             try await calls.register()
@@ -89,7 +90,7 @@ import Testing
             let following = try log.executions(since: start)
             #expect(read(following) <= Double(5 * conversations))
 
-            // Of users who are unfollowed again no row is left: whether they were met has to be looked for.
+            // Unfollowing leaves no row, so each such user must be looked up to find out whether they have met.
             for user in users.prefix(20) { try await calls.unfollow(user) }
             start = try log.end
             let told = try await calls.readLogs(as: "ana", [:], userAfter: .zero, limit: 200).userChanges
@@ -101,13 +102,13 @@ import Testing
         await server.stop()
     }
 
-    /// Rows that were read to find out who has met whom.
+    /// Returns the number of rows read to determine which users have met.
     private func read(_ executions: [PlanLog.Execution]) -> Double {
         executions.flatMap(\.plan.all).filter { ["participant", "user_conversation"].contains($0.relation) && $0.children.isEmpty }
             .reduce(0) { $0 + $1.loops * ($1.rows + $1.removed) }
     }
 
-    /// Makes every call, and looks at what it did.
+    /// Makes every call and checks the plans of its statements.
     private func check(_ calls: CallsFixture, _ long: ConversationID, _ log: PlanLog, _ belief: String) async throws {
         try await Scene(calls: calls, long: long)
             .play { name, call in
@@ -115,7 +116,7 @@ import Testing
                 try await call()
                 let executions = try log.executions(since: start)
                 #expect(!executions.isEmpty, "\(name) is not in the log")
-                // What these calls themselves did within the last half minute is more than a page.
+                // This test's own calls within the last half minute exceed a page.
                 let rule = name == "heads" ? PlanRule(readsByTime: true, rows: 5000) : PlanRule()
                 for execution in executions {
                     for fault in rule.faults(of: execution) { Issue.record("\(belief), \(name): \(fault)") }
@@ -124,7 +125,7 @@ import Testing
     }
 }
 
-/// A user's day: the calls whose plans are looked at, in an order in which each finds something to do.
+/// A sequence of the calls whose plans are checked, ordered so that each call finds data.
 private struct Scene {
     let calls: CallsFixture
     let long: ConversationID
@@ -185,7 +186,7 @@ private struct Scene {
                 _ = try await calls.baseline(as: "ana", since: StrataModel.Timestamp(microseconds: lately.microseconds - age * 1_000_000))
             }
         }
-        // Not by the call, which gives the same answer for half a second.
+        // Run the statement directly, because the call caches its answer for half a second.
         try await body("heads") {
             _ = try await calls.database.runAlone(ReadHeads(since: Postgres.Timestamp(microseconds: lately.microseconds)), deadline: .soon)
         }
@@ -227,7 +228,7 @@ private struct Scene {
             let content = try await calls.content()
             let message = try await calls.send(recent[0], parts: [.text("look"), .content(content)])
             _ = try await calls.canSee(content, "ben")
-            // Former participants are told.
+            // The deletion is also logged for former participants.
             try await calls.patch(recent[0], [remove("cleo")])
             try await calls.delete(message.id, by: "ana", .allParticipants)
             _ = try await calls.readLogs(as: "cleo", [:], userAfter: .zero, limit: 50)
@@ -236,11 +237,11 @@ private struct Scene {
             database: calls.database, publisher: Publisher(logger: ServiceFixture.quietLogger) { _, _ in }, lifetime: .seconds(86_400))
         let digest = [UInt8](repeating: 1, count: 32)
         try await body("session") {
-            // No user has signed in before the load.
+            // The bulk load contains no sessions.
             _ = try await calls.refusal { try await sessions.find(digest, deadline: .soon) }
             _ = try await sessions.ended([digest], deadline: .soon)
         }
-        // Of all that are pending, none is due.
+        // No pending erasure is due.
         try await body("erasures") { _ = try await calls.erasures.step(deadline: .soon) }
         try await body("trees") {
             try await calls.execute(

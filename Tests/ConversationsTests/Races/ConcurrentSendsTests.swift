@@ -9,7 +9,7 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Two whole instances of the service, called over sockets, which publish over a real Redis.
+    /// Two complete instances of the service, called over sockets, which publish over a real Redis.
     @Suite struct ConcurrentSendsTests {
         private let app = AppID.random()
         private let id = ConversationID.random()
@@ -42,7 +42,7 @@ extension StoreTests {
             #expect(messages == answers.sorted { $0.position < $1.position })
             let inOrder = published.sorted { $0.position < $1.position }
             #expect(inOrder.map { $0.withoutNumbers.withoutTree } == logged.map(\.withoutTree))
-            // Each carries the numbers of its sender, who has read only their own messages.
+            // Each change carries the counts of its sender, who has read only their own messages.
             var own: [UserID: Int64] = [:]
             for change in inOrder.dropFirst() {
                 guard let sender = change.actor else {
@@ -66,7 +66,7 @@ extension StoreTests {
                 })
         }
 
-        /// Everything at once, so that sends share transactions.
+        /// Sends all messages concurrently, so that they share transactions.
         private func sendAll(_ instances: [RunningService]) async throws -> [StrataModel.Message] {
             try await withThrowingTaskGroup(of: StrataModel.Message.self) { group in
                 for user in users {
@@ -102,7 +102,8 @@ extension StoreTests {
             return try response.changes.map { try Change($0) }
         }
 
-        /// As many as there must be; a double among them is one that is missing.
+        /// Returns exactly the expected number of published changes. A duplicate among them means that another one is
+        /// missing.
         private func heard(_ listener: Listener) async throws -> [Change] {
             var published: [Change] = []
             while published.count <= users.count * each {

@@ -5,9 +5,9 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// The set of participants and the client's id are where two creations meet.
+    /// Two creations can meet at the set of participants and at the id chosen by the client.
     @Suite struct CreationRaceTests {
-        /// What the creator of a conversation is told.
+        /// The answer to the creator of a conversation.
         enum Answer: Equatable {
             case created(ConversationID)
             case found(ConversationID)
@@ -83,7 +83,8 @@ extension StoreTests {
                 let statement =
                     deleted ? calls.sqlDelete(old, by: "ana") : calls.sqlPatch(old, by: "ana", participants: #"[{"kind":"add","users":["cleo"]}]"#)
                 let new = ConversationID.random()
-                // It waits for the name of the set, or, if that is not being given back yet, for the conversation.
+                // The creation waits for the key of the set, or, if that is not yet being released, for the
+                // conversation.
                 let answer = try await calls.holding(isEarly ? statement : calls.sqlLock(old), then: isEarly ? nil : statement) {
                     try await create(calls, ["ana"], by: "ben", id: new)
                 }

@@ -5,9 +5,10 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Of two paths one of which is a prefix of the other only the later commit's stays (docs/architecture.md §3.7).
+    /// If one path is a prefix of another, only the change that commits later remains (docs/architecture.md §3.7).
     @Suite struct MetadataRaceTests {
-        /// The final states: what is stored, what a client sees that heard the changes, and what one sees that read them from the log.
+        /// Returns three final states: the stored tree, the tree of a client that received the publications, and the
+        /// tree of one that read the log.
         private func ends(_ id: ConversationID, _ calls: CallsFixture) async throws -> [[String: String]] {
             func told(_ changes: [Change]) -> [String: String] {
                 var tree = MetadataTree()

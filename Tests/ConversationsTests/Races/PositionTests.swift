@@ -5,9 +5,9 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Positions are dense: only what changes something takes one.
+    /// Positions have no gaps: only an effective change takes one.
     @Suite struct PositionTests {
-        /// A value that passes all checks of the service, and fails in the database.
+        /// A value that passes all checks of the service and fails in the database.
         private static let unlucky = "unlucky"
 
         @Test("a refused write leaves no hole in the positions, nor does one without effect")
@@ -67,7 +67,7 @@ extension StoreTests {
                             case 0:
                                 #expect(try await calls.refusal { try await calls.send(id, by: "eve") }?.code == .notFound)
                             case 1:
-                                // An error of the database, which undoes all that shares the transaction.
+                                // A database error, which rolls back all statements in the transaction.
                                 let failure = try await calls.refusal { try await calls.patch(id, metadata: [set("a", Self.unlucky)]) }
                                 #expect(failure?.code == .internalServerError)
                             default: return try await calls.send(id, by: index % 4 == 2 ? "ana" : "ben").position

@@ -5,7 +5,8 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// What waits for the conversation's lock is decided by what was committed meanwhile, not by what was there when it began to wait.
+    /// A statement that waits for the conversation's lock is decided by the state committed meanwhile, not by the state
+    /// when it began to wait.
     @Suite struct RemovalRaceTests {
         private let removal = #"[{"kind":"remove","users":["ben"]}]"#
 
@@ -21,7 +22,7 @@ extension StoreTests {
                 #expect(try await calls.readChanges(id).head == Position(2))
                 #expect(try await calls.messages(id).total == 0)
                 #expect(try await calls.number("SELECT count(*) FROM conversations.message_place WHERE message_id = '\(message)'") == 0)
-                // The position and the id are free: the next message gets both.
+                // The position and the id are unused: the next message gets both.
                 #expect(try await calls.send(id, by: "ana", id: message).position == Position(3))
             }
         }

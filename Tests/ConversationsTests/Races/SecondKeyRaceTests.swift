@@ -8,8 +8,8 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// What shares a transaction with others waits for its conversation only. A second key, such as a message's id, would let two transactions wait for
-    /// each other, and everything in them.
+    /// A statement that shares a transaction with others may wait for its conversation's lock only. Waiting for a
+    /// second key, such as a message's id, could deadlock two transactions with everything in them.
     @Suite struct SecondKeyRaceTests {
         @Test("an id that another transaction is using is waited for without any lock: others send to the conversation meanwhile")
         func idInUse() async throws {
@@ -38,8 +38,9 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
                 let id = MessageID.random()
-                // As two groups would: one has the id and goes on to the second conversation, the other has that and wants the id. The first must not have to
-                // wait for it: the database would end a deadlock after a second, and the results would be the same.
+                // The first transaction holds the id and then locks the second conversation. The second one holds that
+                // conversation and wants the id. The first one must not wait: the database would resolve a deadlock
+                // after a second, with the same results.
                 let failure = try await calls.holding(calls.sqlSend(first, by: "ana", id), then: "\(calls.sqlLock(second)) NOWAIT") {
                     try await calls.refusal { try await calls.send(second, by: "ben", id: id) }
                 }
@@ -56,7 +57,7 @@ extension StoreTests {
                 let (free, taken) = (MessageID.random(), MessageID.random())
                 await #expect(throws: (any Error).self) {
                     try await calls.holding(calls.sqlSend(first, by: "ana", free), then: "1 / 0") {
-                        // That the other one fails does not cancel it.
+                        // The failure of the other statement does not cancel this one.
                         let sent = try await Task { try await calls.send(second, by: "cleo", id: free) }.value
                         #expect(sent.id == free)
                     }
@@ -67,7 +68,7 @@ extension StoreTests {
                     try await calls.refusal { try await calls.send(second, by: "cleo", id: taken) }
                 }
                 #expect(failure?.code == .idInUse && failure?.detail == Failure.Detail.none)
-                // Many at once, over two instances, in two conversations: one of them succeeds.
+                // Many concurrent sends, over two instances, in two conversations: exactly one succeeds.
                 let contested = MessageID.random()
                 let sent = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<12 {
@@ -119,7 +120,7 @@ extension StoreTests {
                         #expect(changes.map(\.position) == [Position(2)])
                     },
                     {
-                        // One after the other, so that each takes a connection of its own.
+                        // Start them sequentially, so that each takes a connection of its own.
                         try await withThrowingTaskGroup(of: Void.self) { group in
                             for (number, id) in locked.enumerated() {
                                 group.addTask { try await calls.send(id) }

@@ -7,7 +7,8 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Publications are hints: what an instance committed and could not announce any more is found all the same (docs/architecture.md §3.3).
+    /// Publications are hints: a committed change that was never published is found in the log (docs/architecture.md
+    /// §3.3).
     @Suite struct UnpublishedTests {
         @Test("a change committed but never published is found by heads, by repair and by catch-up")
         func neverPublished() async throws {

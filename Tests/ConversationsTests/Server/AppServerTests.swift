@@ -8,7 +8,8 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// What an app's own server does in its own name: the same functions, log and positions as a client's changes.
+    /// Changes that an app's own server makes in its own name. They use the same functions, log and positions as a
+    /// client's changes.
     @Suite struct AppServerTests {
         private let server = ""
 
@@ -25,7 +26,7 @@ extension StoreTests {
                     #expect(try calls.notices(user) == [.added(created.id, position: Position(1))])
                     #expect(try await calls.list(as: user).views.map(\.conversation.id) == [created.id])
                 }
-                // A user's creation of the same participants finds it, and the other way round.
+                // A user's creation with the same participants finds it, and vice versa.
                 #expect(try await calls.create(["ben"], by: "ana", distinct: true).isNew == false)
                 let again = try await calls.create(["ana", "ben"], by: server, distinct: true)
                 #expect(again.id == created.id && !again.isNew && again.view.lastMessage == nil)
@@ -59,7 +60,7 @@ extension StoreTests {
                     #expect(view.lastMessage == message && view.unreadCount == 1)
                     #expect(try await calls.readLogs(as: user, [id: Position(1)]).changes == [change])
                 }
-                // Reading it is told to all: there is no sender who could be told alone.
+                // The receipt goes to all participants, because there is no sender to restrict it to.
                 try await calls.receipt(.read, message.id, by: "ana")
                 #expect(
                     try calls.heard(id).last?.content
@@ -91,7 +92,7 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.sendByServer(id, by: "ben") }?.code == .accessDenied)
                 let unknown = try await calls.refusal { try await calls.sendByServer(id, by: "who") }
                 #expect(unknown?.code == .invalidProperty && unknown?.detail == .property("sender"))
-                // A client's bot has no such right.
+                // A client that signs in as a bot has no such right.
                 #expect(try await calls.refusal { try await calls.send(id, by: "robo") }?.code == .notFound)
             }
         }

@@ -8,9 +8,10 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Messages that an app's own server has sent later. The database's clock decides; tests move the rows instead of waiting.
+    /// Delayed messages of an app's own server. The database's clock decides; tests shift the rows' times instead of
+    /// waiting.
     @Suite struct DelayedMessageTests {
-        /// Lets time pass for the delayed messages of the test's app.
+        /// Advances time for the delayed messages of the test's app.
         private func pass(_ milliseconds: Int, _ calls: CallsFixture) async throws {
             try await calls.execute(
                 """
@@ -20,7 +21,7 @@ extension StoreTests {
                 """)
         }
 
-        /// What was told of a user's typing.
+        /// Returns the published typing actions of a user.
         private func typing(of user: String, in id: ConversationID, _ calls: CallsFixture) throws -> [TypingAction] {
             try calls.published.typing().filter { $0.conversationID == id && $0.user.rawValue == user }.map(\.action)
         }
@@ -36,7 +37,6 @@ extension StoreTests {
                 let (first, second) = (MessageID.random(), MessageID.random())
                 try await calls.delay(id, name: "Concierge", "first", id: first, milliseconds: 60_000)
                 try await calls.delay(id, by: "ana", "second", id: second, milliseconds: 120_000)
-                // A repetition of the request changes nothing.
                 try await calls.delay(id, by: "ana", "other", id: second, milliseconds: 1000)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try await calls.messages(id, as: "").total == 0)
@@ -52,7 +52,7 @@ extension StoreTests {
                 let last = try await calls.messages(id, as: "").messages.first
                 #expect(last?.id == second && last?.parts.first?.body == "second" && last?.status(of: UserID(trusted: "ana")) == .read)
                 #expect(try await waiting(calls) == 0)
-                // The id is known for good.
+                // The id stays known after the message is sent.
                 try await calls.delay(id, by: "ana", id: second, milliseconds: 1000)
                 #expect(try await waiting(calls) == 0)
             }
@@ -69,7 +69,7 @@ extension StoreTests {
                 try await pass(40_000, calls)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try signals() == [.started])
-                // Stock clients forget a typist after 6 s.
+                // Stock clients forget a typing user after 6 s.
                 try await pass(2500, calls)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try signals() == [.started, .started])
@@ -77,7 +77,7 @@ extension StoreTests {
                 _ = await calls.delayedMessages.workOff()
                 #expect(try signals() == [.started, .started, .finished])
                 #expect(try await calls.messages(id, as: "").total == 1)
-                // One that types from the beginning is told at once.
+                // If typing starts immediately, it is published at once.
                 try await calls.delay(id, by: "ana", milliseconds: 30_000, typing: 30_000)
                 #expect(try signals().last == .started)
             }
@@ -147,7 +147,8 @@ extension StoreTests {
                 _ = await calls.delayedMessages.workOff()
                 let sent = try calls.published.changes().filter { [own, other].contains($0.conversationID) && $0.messageCount > 0 }
                 #expect(sent.count == 208)
-                // Each sending of the other app takes about as long. Those before the last own one are eight, not all.
+                // Each message of the other app takes about as long to send. Only eight of them precede the last own
+                // one.
                 let last = try #require(sent.lastIndex { $0.conversationID == own })
                 #expect(last < 100)
             }
@@ -186,7 +187,7 @@ extension StoreTests {
                 try await calls.delay(id, name: "C", id: first, milliseconds: 60_000)
                 try await calls.delay(id, name: "C", id: second, milliseconds: 60_001)
                 try await pass(60_001, calls)
-                // The other instance has the message, and not yet its conversation's lock.
+                // The other instance has locked the message, but not yet its conversation.
                 try await calls.holding(
                     "FROM conversations.delayed_message WHERE id = '\(first)' FOR UPDATE", until: 0, then: "conversations.send_delayed('\(first)')",
                     meanwhile: {
@@ -229,7 +230,7 @@ extension StoreTests {
                 for number in 1...most { try await calls.delay(id, name: "C", id: number == most ? last : .random(), milliseconds: 1000) }
                 let refusal = try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 1000) }
                 #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("schedule"))
-                // A repetition is not one more; another app has its own.
+                // A repetition does not count twice, and another app has a separate quota.
                 try await calls.delay(id, name: "C", id: last, milliseconds: 1000)
                 let other = calls.with(app: .random())
                 try await other.delay(try await other.create(["ana"], by: "").id, name: "C", milliseconds: 1000)
@@ -256,14 +257,14 @@ extension StoreTests {
                     #expect(refusal?.code == .idInUse)
                     let strange = try await elsewhere.refusal { try await elsewhere.delay(foreign, name: "C", id: taken, milliseconds: 1000) }
                     #expect(strange?.code == .idInUse)
-                    // A conversation of another app is not there, whatever has the id.
+                    // A conversation of another app is not found, whatever uses the id.
                     let hidden = try await elsewhere.refusal { try await elsewhere.delay(id, name: "C", id: taken, milliseconds: 1000) }
                     #expect(hidden?.code == .notFound)
                 }
                 for place in [id, other] {
                     #expect(try await calls.refusal { try await calls.sendByServer(place, name: "C", id: waits) }?.code == .idInUse)
                 }
-                // An announcement cannot take it either, which would have the message dropped.
+                // An announcement cannot take the id either; otherwise the message would be dropped.
                 let announced = try await calls.refusal {
                     try await calls.announceOnce("news", to: ["ana"], id: AnnouncementID(rawValue: waits.rawValue))
                 }

@@ -9,8 +9,8 @@ struct AppTurnsTests {
     private let victim = AppID.random()
     private let hostile = AppID.random()
 
-    /// Serves apps whose turns take these times.
-    /// - Returns: the time for which each was served.
+    /// Serves apps whose turns take the given times.
+    /// - Returns: The total time of each app.
     private func serve(_ costs: [AppID: Duration], turns count: Int, _ turns: inout AppTurns) throws -> [AppID: Duration] {
         var served: [AppID: Duration] = [:]
         for _ in 0..<count {

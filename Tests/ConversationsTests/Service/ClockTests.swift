@@ -10,13 +10,13 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Clocks that are wrong, or are put right, as seen by the database.
+    /// Wrong clocks and clock corrections, as seen by the database.
     @Suite struct ClockTests {
         private func epoch(_ calls: CallsFixture) async throws -> String {
             try await EpochSource(database: calls.database).current(deadline: .soon)
         }
 
-        /// As if the clock had shown this before, and were now put right.
+        /// Sets the clock's high-water mark, to simulate a clock that was ahead and has been corrected.
         private func mark(_ calls: CallsFixture, _ time: String) async throws {
             try await calls.execute("UPDATE conversations.epoch SET clock_mark = \(time)")
         }
@@ -87,7 +87,7 @@ extension StoreTests {
                 }
                 #expect(try await isComplete(-30))
                 #expect(try await !isComplete(60))
-                // It was put right by ten minutes, eleven minutes ago.
+                // The clock was set back by ten minutes eleven minutes ago.
                 try await calls.execute("UPDATE conversations.epoch SET set_back_from = clock_timestamp() - interval '1 minute'")
                 #expect(try await !isComplete(-30))
                 #expect(try await !isComplete(-90))
@@ -115,7 +115,7 @@ extension StoreTests {
                 #expect(try await owed(3_600_000_000, notBefore: now.advanced(by: .seconds(-3600))) == 2)
                 #expect(try await owed(3_600_000_000, notBefore: now) == 0)
                 #expect(try await owed(1, notBefore: now.advanced(by: .seconds(-3600))) == 0)
-                // The session was made before the clock was set back.
+                // The session was created before the clock was set back.
                 #expect(try await owed(3_600_000_000, notBefore: now.advanced(by: .seconds(600))) == 2)
             }
         }

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// The parameters that statements are given and the columns that rows are read by, against those that the server describes.
+/// Compares the parameters and columns of every query with those that the server describes.
 @Suite struct ColumnTests {
     @Test("every statement has the parameters that it is given and returns the columns that are read, with their types, and no others")
     func described() async throws {

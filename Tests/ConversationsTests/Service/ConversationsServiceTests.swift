@@ -124,7 +124,7 @@ import Testing
             let digest = Data(SHA256.hash(data: Data(try await signIn(running, "ana").sessionToken.utf8)))
             #expect(await health.report().isReady)
             await server.kill()
-            // The first calls may still be on the connections that were cut; both answers say the same to a client.
+            // The first calls may still use the broken connections. Both answers mean the same to a client.
             for _ in 0..<3 {
                 let failure = await running.failure(of: ConversationsAPI.findSession, .with { $0.tokenDigest = digest })
                 #expect(failure == .unavailable)

@@ -21,7 +21,7 @@ extension StoreTests {
                 let view = try await calls.get(id)
                 let list = try await calls.list().views
                 #expect(!view.conversation.epoch.isEmpty && list.allSatisfy { $0.conversation.epoch == view.conversation.epoch })
-                // As if the database had been restored: another timeline than it remembers.
+                // Simulate a restored database, which has another timeline than the stored one.
                 _ = try await calls.number(
                     "WITH moved AS (UPDATE conversations.epoch SET timeline = timeline - 1 RETURNING 1) SELECT count(*) FROM moved")
                 let second = try await now()
@@ -41,7 +41,7 @@ extension StoreTests {
                 #expect(try await calls.get(id).conversation.epoch == first)
                 #expect(try await calls.baseline(as: "ana", since: begin).epoch == "")
                 #expect(try await calls.baseline(as: "ana", since: begin) { $0.wantsEpoch = true }.entries.map(\.conversationID) == [Data(id)])
-                // As if another database had taken the place of this one. The service has not asked it since.
+                // Simulate another database in the place of this one. The service has not queried it since.
                 _ = try await calls.number(
                     "WITH moved AS (UPDATE conversations.epoch SET timeline = timeline - 1 RETURNING 1) SELECT count(*) FROM moved")
                 let second = try await epoch()
@@ -53,7 +53,7 @@ extension StoreTests {
         func unseen() async throws {
             try await ServiceFixture.run { service in
                 let first = try await EpochSource(database: service.database).current(deadline: .soon)
-                // As where the role that migrates is not the superuser, and may not look.
+                // Simulate a migrating role that is not the superuser and cannot read the timeline.
                 try await service.execute(
                     """
                     GRANT ALL ON conversations.epoch TO strata_conversations;
@@ -80,7 +80,7 @@ extension StoreTests {
                 #expect(try await check(first, reached) == first)
                 let second = try await check(first, reached + 1 << 40)
                 #expect(second != first)
-                // Another process that had seen as much takes what the first one found.
+                // Another process with the same knowledge accepts the epoch that the first one set.
                 #expect(try await check(first, reached + 1 << 40) == second)
                 #expect(try await calls.heads(since: StrataModel.Timestamp(microseconds: 0)).epoch == second)
             }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Conversations
 
-/// The files of functions on a database that is in use.
+/// Updates of the function files on a database in use.
 @Suite struct FunctionFilesTests {
     @Test("functions are made once; a file that is edited is executed once more, by one of several migrators, and changes no data")
     func edited() async throws {
@@ -52,7 +52,7 @@ import Testing
             SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
             WHERE n.nspname IN ('conversations', 'metadata', 'webhooks') ORDER BY 1
             """)
-        // Triggers go with their functions.
+        // Triggers are dropped with their functions.
         try await database.execute("DROP FUNCTION \(names.joined(separator: ", ")) CASCADE; DELETE FROM strata.schema_functions")
         try await database.update()
         #expect(try await database.catalog() == reference.catalog())

@@ -8,7 +8,7 @@ import Testing
 @testable import Conversations
 
 @Suite struct MaintenanceTests {
-    /// What was logged: the levels, with the steps that are named.
+    /// A log handler that records levels and the names of steps.
     private final class Lines: LogHandler, Sendable {
         let all = Mutex<[String]>([])
         var metadata: Logger.Metadata {
@@ -90,7 +90,7 @@ import Testing
                 #expect(try await service.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0)
                 calls += 1
             }
-            // Two on average.
+            // It takes two calls on average.
             #expect(calls < 50)
         }
     }
@@ -115,7 +115,7 @@ import Testing
                 UPDATE conversations.conversation SET deleted_position = position, deleted_at = now() - interval '40 days' WHERE id = '\(id)';
                 """)
             let rows = "SELECT count(*) FROM conversations.follow WHERE app_id = '\(app)'"
-            // Some of the pairs: all would take long.
+            // Check some of the pairs; checking all would take long.
             let unfollowed = """
                 SELECT count(*) FROM unnest('{1,2,3,100,200}'::int[]) a CROSS JOIN generate_series(1, \(users)) b
                 WHERE a <> b AND NOT (conversations.is_followed('\(app)', 'u' || a, 'u' || b) AND conversations.is_followed('\(app)', 'u' || b, 'u' || a))

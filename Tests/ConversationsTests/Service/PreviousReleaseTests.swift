@@ -23,7 +23,7 @@ import Testing
         try await previous.record(in: file)
         #expect(try await previous.differences(from: file) == [])
 
-        // The text of a release that had more.
+        // Edit the record, to simulate a release with more statements.
         var record = try String(contentsOf: file, encoding: .utf8)
         #expect(record.contains(#""service":"another""#))
         func edit(_ text: String, _ edited: String) throws {

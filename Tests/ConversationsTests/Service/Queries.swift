@@ -9,7 +9,7 @@ import TestSupport
 
 @testable import Conversations
 
-/// An example of every query of the service, in which each parameter has a value.
+/// An example of every query of the service, with a value for each parameter.
 enum Queries {
     private static let app = AppID(rawValue: UUID())
     private static let user = UserID(trusted: "ana")

@@ -16,7 +16,7 @@ import TestSupport
 
 @testable import Conversations
 
-/// The whole service in this process, on a port of its own, with a client that calls it as a gateway does.
+/// The complete service in this process, on its own port, with a client that calls it as a gateway does.
 struct RunningService {
     static let secret = "a cluster secret that is long enough"
 
@@ -24,7 +24,6 @@ struct RunningService {
     let client: RPCClient
     let service: ConversationsService
 
-    /// Runs the service while `body` runs, then shuts it down gracefully.
     @discardableResult
     static func run<Result: Sendable>(
         postgres: String, redis: String, adjust: (inout ConversationsSettings) -> Void = { _ in },
@@ -60,7 +59,7 @@ struct RunningService {
         try await client.call(endpoint, with: request, deadline: .soon, trace: .random())
     }
 
-    /// What a call is refused with; nil if it is not.
+    /// Returns the failure with which a call is refused; nil if it succeeds.
     func failure<Request, Response>(of endpoint: Endpoint<Request, Response>, _ request: Request) async -> Failure? {
         do {
             _ = try await call(endpoint, request)
@@ -80,14 +79,12 @@ struct RunningService {
                     """)
     }
 
-    /// A token that is good once.
     func token(_ user: String, provider: UUID, keyID: UUID) throws -> String {
         let nonce = Nonce.issue(with: Nonce.Key(clusterSecret: Self.secret)).text
         return try TokenMaker(user: user, provider: provider, keyID: keyID, nonce: nonce).text()
     }
 }
 
-/// Listens to channels as a gateway does.
 final class Listener: RedisSubscriberDelegate {
     private let (stream, continuation) = AsyncStream.makeStream(of: (channel: String, payload: ByteBuffer).self)
 
@@ -96,7 +93,7 @@ final class Listener: RedisSubscriberDelegate {
     func subscriberDidLoseConnection() {}
     func subscriberDidRecover() {}
 
-    /// Runs `body` with a subscription to `channels` that is confirmed.
+    /// Runs `body` with a confirmed subscription to `channels`.
     @discardableResult
     static func run<Result: Sendable>(
         _ redis: String, _ channels: [String], _ body: (Listener) async throws -> Result

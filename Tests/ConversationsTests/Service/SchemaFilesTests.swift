@@ -4,9 +4,9 @@ import Postgres
 import Schema
 import Testing
 
-/// The files of the schema against what the program has of them.
+/// Compares the schema's files with their copies in the program.
 @Suite struct SchemaFilesTests {
-    /// Names and texts of the files in a folder of Shared/Schema.
+    /// Returns the names and texts of the files in a folder of Shared/Schema.
     private func files(in folder: String) throws -> [String: String] {
         let root = (0..<4).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let directory = root.appending(path: "Shared/Schema/\(folder)")

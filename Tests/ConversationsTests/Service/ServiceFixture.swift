@@ -12,7 +12,7 @@ import TestSupport
 
 @testable import Conversations
 
-/// A migrated database of its own, the service's pools on it as the service's role, and what is published.
+/// A migrated database, the service's pools with the service's role, and a record of publications.
 struct ServiceFixture {
     let url: String
     let database: Database
@@ -20,7 +20,6 @@ struct ServiceFixture {
     let publisher: Publisher
     let directory: IdentityDirectory
 
-    /// What went out, in order.
     final class Recorder: Sendable {
         private let state = Mutex<[(channel: String, payload: ByteBuffer)]>([])
 
@@ -41,14 +40,12 @@ struct ServiceFixture {
         }
     }
 
-    /// The URL of a fresh database with all migrations.
     static func migratedDatabase() async throws -> String {
         let url = try await TestServers.postgres()
         try await migrate(url)
         return url
     }
 
-    /// Applies all migrations.
     static func migrate(_ url: String) async throws {
         _ = try await Migrator(configuration: PostgresConfiguration(url: url))
             .migrate(Schema.migrations, functions: Schema.functions, logger: quietLogger)
@@ -60,7 +57,6 @@ struct ServiceFixture {
         return logger
     }
 
-    /// Runs `body` with a fresh database, and stops everything afterwards.
     @discardableResult
     static func run<Result: Sendable>(_ body: (ServiceFixture) async throws -> Result) async throws -> Result {
         let url = try await migratedDatabase()
@@ -84,10 +80,10 @@ struct ServiceFixture {
         }
     }
 
-    /// As the superuser.
+    /// Executes SQL as the superuser.
     func execute(_ sql: String) async throws { try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: sql) }
 
-    /// A single number, asked as the service's role.
+    /// Returns a single number, queried with the service's role.
     func number(_ sql: String) async throws -> Int64 {
         let rows = try await database.exclusive.query(
             Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), with: [], deadline: .now + .seconds(10))
@@ -97,6 +93,6 @@ struct ServiceFixture {
 }
 
 extension ContinuousClock.Instant {
-    /// Far enough away for any test.
+    /// A deadline that is long enough for any test.
     static var soon: ContinuousClock.Instant { .now + .seconds(20) }
 }

@@ -8,8 +8,8 @@ import Testing
 
 @testable import Conversations
 
-/// The tables of conversations can be split by conversation (docs/architecture.md §11). Here they are split, and what is done with one conversation,
-/// or one of its messages, touches one part only.
+/// The conversations' tables can be partitioned by conversation (docs/architecture.md §11). With such partitions, every
+/// statement about one conversation or one of its messages must touch one partition only.
 @Suite struct ShardingTests {
     private static let parts = 8
     private static let tables = [
@@ -18,7 +18,7 @@ import Testing
         "metadata.tree": "conversation_id", "metadata.kept_leaf": "conversation_id",
     ]
 
-    /// The migrations, with these tables split.
+    /// Returns the migrations, with these tables partitioned.
     private static func migrations() -> [Migration] {
         Schema.migrations.map { migration in
             var sql = migration.sql
@@ -37,7 +37,8 @@ import Testing
         }
     }
 
-    /// Runs a statement and names the parts that were looked at or written: whose counters, which go on over several transactions, have risen.
+    /// A function that runs a statement and returns the partitions that it read or wrote. It compares cumulative
+    /// counters, which several transactions update.
     private static let touched = """
         CREATE OR REPLACE FUNCTION conversations.range_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2;
         CREATE FUNCTION counters() RETURNS text[] LANGUAGE sql VOLATILE AS $$
@@ -79,14 +80,14 @@ import Testing
             #expect(seen.count > 1)
             let blocks = try await pool.query(Statement("blocks", sql: "SELECT count(*) FROM conversations.receipt_block"), deadline: .soon)
             #expect(try #require(blocks.first).get(0, as: Int64.self) > 0)
-            // What names no conversation is seen to touch them all.
+            // A statement that names no conversation touches all partitions.
             let rows = try await pool.query(
                 Statement("touched", sql: "SELECT touched($1)"), with: [.text("SELECT count(*) FROM conversations.message")], deadline: .soon)
             #expect(try #require(rows.first).get(0, as: [String].self).count == Self.parts)
         }
     }
 
-    /// Everything that happens to one conversation, in order.
+    /// Returns statements for everything that can happen to one conversation, in order.
     private func statements(_ round: Int) -> [(String, String)] {
         let (app, id) = (AppID.random(), ConversationID.random())
         let messages = (0..<5).map { _ in MessageID.random() }

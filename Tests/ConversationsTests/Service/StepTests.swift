@@ -8,13 +8,13 @@ import Testing
 
 @testable import Conversations
 
-/// Steps that alter tables whose row types functions use, on a database that is in use.
+/// Migration steps that alter tables whose row types are used by functions, on a database in use.
 @Suite struct StepTests {
     private final class Flag: Sendable {
         let isSet = Atomic(false)
     }
 
-    /// Columns with a default, other types of columns, and a step that needs a new column.
+    /// Steps that add columns with a default, change column types, and use a new column.
     private static let steps = [
         Migration(
             version: 9_001, name: "defaults",
@@ -50,14 +50,15 @@ import Testing
         #expect(try await database.catalog() == catalog)
         #expect(try await database.rows(of: tables) == rows)
         #expect(try await database.answers() == answers)
-        // The tables are as the functions expect them.
+        // The tables match what the functions expect.
         try await database.execute(SchemaDatabase.message(9, by: "ben"))
         let again = try await database.migrator.migrate(
             Schema.migrations + Self.steps, functions: Schema.functions, logger: ServiceFixture.quietLogger)
         #expect(again.steps.isEmpty && !again.replacedFunctions)
     }
 
-    /// Without a change of a type, which rewrites the table: PostgreSQL shows a rewritten table as empty to a statement that began before.
+    /// These steps change no column type. That rewrites the table, and PostgreSQL shows a rewritten table as empty to
+    /// statements that began earlier.
     @Test("sessions that write and read while tables get columns with a default go on, with the statements that they have prepared")
     func inUse() async throws {
         let database = try await SchemaDatabase()
@@ -76,7 +77,7 @@ import Testing
         )
         let isAltered = Flag()
         try await database.withPool(connections: 4) { pool in
-            /// Asks again after a wait for a lock of the step that was longer than a statement may take (55P03).
+            /// Runs a statement. It is retried if it waited for a step's lock for longer than its timeout (55P03).
             @Sendable func answer(_ statement: Statement) async throws -> String {
                 while true {
                     do {

@@ -6,7 +6,7 @@ import SwiftProtobuf
 
 @testable import Conversations
 
-/// The calls about blocks, in the model's terms.
+/// Calls about blocks, with model types.
 extension CallsFixture {
     @discardableResult
     func block(_ users: [String], by user: String = "ana") async throws -> Position? {
@@ -18,7 +18,7 @@ extension CallsFixture {
         try await changeBlocks([(.remove, users)], by: user)
     }
 
-    /// - Returns: where the user's own log tells it; nil if nothing has changed.
+    /// - Returns: The position in the user's own log; nil if nothing has changed.
     @discardableResult
     func changeBlocks(_ operations: [(kind: ProtoBlockOperation.Kind, users: [String])], by user: String = "ana") async throws -> Position? {
         let place = try await call(
@@ -60,7 +60,7 @@ extension CallsFixture {
         return (answer.blocked.sorted(), answer.blockedBy.sorted())
     }
 
-    /// The texts that a user sees in a conversation, oldest first.
+    /// Returns the texts that a user sees in a conversation, oldest first.
     func texts(_ id: ConversationID, as user: String) async throws -> [String] {
         try await messages(id, as: user).messages.reversed().map { $0.parts.first?.body ?? "" }
     }

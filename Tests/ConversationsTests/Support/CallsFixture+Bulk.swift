@@ -5,21 +5,21 @@ import StrataModel
 
 @testable import Conversations
 
-/// What tests of long conversations do to the database directly, since a call for each message would take too long.
+/// Direct database writes for tests of long conversations, because a call for each message would take too long.
 extension CallsFixture {
-    /// A single text, asked as the superuser.
+    /// Returns a single text, queried as the superuser.
     func text(_ sql: String) async throws -> String? {
         try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .soon).first?.get(0)
     }
 
-    /// The id of the message with this ordinal in a conversation that ``fill(_:with:)`` filled.
+    /// Returns the id of the message with this ordinal in a conversation filled by ``fill(_:with:)``.
     func bulkMessage(_ conversation: ConversationID, _ ordinal: Int) -> MessageID {
         let digits = String(ordinal)
         let text = conversation.rawValue.uuidString.prefix(24) + String(repeating: "0", count: 12 - digits.count) + digits
         return MessageID(rawValue: UUID(uuidString: String(text)) ?? UUID())
     }
 
-    /// Gives a conversation this many messages more, every seventh of ben, the others of ana. The log knows nothing of them.
+    /// Adds messages to a conversation: every seventh by ben, the others by ana. They are not logged.
     func fill(_ conversation: ConversationID, with count: Int) async throws {
         let id = "('\(conversation.rawValue.uuidString.prefix(24))' || lpad(g::text, 12, '0'))::uuid"
         try await execute(
@@ -44,7 +44,7 @@ extension CallsFixture {
             """)
     }
 
-    /// Receipts of one user in one batch, as the service gives them. Returns how many had an effect.
+    /// Gives receipts of one user in one batch, as the service does. Returns the number of effective ones.
     func receipts(_ kind: ReceiptKind, _ ordinals: [Int], in conversation: ConversationID, by user: String) async throws -> Int64 {
         let (ids, count) = (ordinals.map { "'\(bulkMessage(conversation, $0))'" }.joined(separator: ","), ordinals.count)
         return try await number(
@@ -55,7 +55,7 @@ extension CallsFixture {
             """)
     }
 
-    /// How many rows of messages a statement reads, from the table and from its key.
+    /// Returns the number of message rows that a statement reads, from the table and from its key.
     func messageRowsRead(by statement: String) async throws -> Int64 {
         let read = ["message", "message_pkey"].map { "pg_stat_get_xact_tuples_returned('conversations.\($0)'::regclass)" }.joined(separator: " + ")
         try await execute(
@@ -72,7 +72,7 @@ extension CallsFixture {
         return try await number("SELECT public.message_rows_read($do$SELECT \(statement)$do$)")
     }
 
-    /// Has a row of a participant hold so many ranges of a set while `body` runs.
+    /// Runs `body` while a participant's row holds at most `limit` ranges of a set.
     func withRangeLimit(_ limit: Int, _ body: () async throws -> Void) async throws {
         func set(_ limit: Int) async throws {
             try await execute(

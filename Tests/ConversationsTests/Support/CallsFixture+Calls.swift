@@ -6,7 +6,7 @@ import SwiftProtobuf
 
 @testable import Conversations
 
-/// The calls in the model's terms.
+/// The calls, with model types.
 extension CallsFixture {
     struct Created {
         let view: ConversationView
@@ -33,7 +33,7 @@ extension CallsFixture {
         return Created(view: try ConversationView(response.view), isNew: response.created)
     }
 
-    /// A conversation of ana and these.
+    /// Creates a conversation of ana and the given users.
     func conversation(_ participants: [String] = ["ben"], metadata: [String: String]? = nil) async throws -> ConversationID {
         try await create(participants, metadata: metadata).id
     }
@@ -184,7 +184,6 @@ extension CallsFixture {
             })
     }
 
-    /// Receipts of many messages of one conversation.
     @discardableResult
     func receipts(
         _ kind: ReceiptKind, _ messages: [MessageID], in conversation: ConversationID, by actor: String

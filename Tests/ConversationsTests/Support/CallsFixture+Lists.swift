@@ -7,21 +7,21 @@ import SwiftProtobuf
 @testable import Conversations
 
 extension CallsFixture {
-    /// A page, and what is said of what comes after it.
+    /// A page of a list, and whether more objects follow it.
     struct Page<Item> {
         let items: [Item]
         let total: Int64
-        /// Whether the answer holds only a part of the page.
+        /// True if the answer holds only a part of the page.
         let isCut: Bool
-        /// The id of the page's last object, if anything comes after it.
+        /// The id of the page's last object; nil if none follows it.
         let end: UUID?
     }
 
     private func end(_ proto: ProtoPageEnd) throws -> UUID? { proto.hasLastID ? UUID(contract: proto.lastID) : nil }
 
     /// - Parameters:
-    ///   - messages: nil asks for all from the first unread one on.
-    ///   - bytes: 0 is no bound.
+    ///   - messages: nil requests all messages from the first unread one on.
+    ///   - bytes: The byte limit; 0: none.
     func load(
         as user: String = "ana", byLastMessage: Bool = false, pageSize: Int = 100, from: UUID? = nil, messages: Int? = nil, bytes: Int = 0
     ) async throws -> Page<LoadedConversation> {
@@ -40,7 +40,6 @@ extension CallsFixture {
         return Page(items: items, total: response.total, isCut: false, end: try end(response.end))
     }
 
-    /// All pages of a load, one after the other.
     func loadAll(
         as user: String, byLastMessage: Bool = false, pageSize: Int = 100, messages: Int?, bytes: Int = 0
     ) async throws -> [LoadedConversation] {
@@ -54,7 +53,7 @@ extension CallsFixture {
         return all
     }
 
-    /// Ids instead of views, those without a view too.
+    /// Returns the ids of a page, including those of conversations without a view.
     func listPage(
         as user: String = "ana", byLastMessage: Bool = false, pageSize: Int, from: UUID? = nil, bytes: Int = 0
     ) async throws -> Page<UUID> {

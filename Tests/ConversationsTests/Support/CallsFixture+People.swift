@@ -7,7 +7,7 @@ import SwiftProtobuf
 
 @testable import Conversations
 
-/// The calls about following, announcements, content and parts, in the model's terms.
+/// Calls about following, announcements, content and parts, with model types.
 extension CallsFixture {
     func follow(_ users: [String], by user: String = "ana") async throws {
         _ = try await call(
@@ -53,7 +53,7 @@ extension CallsFixture {
         return (answer.identities.map(\.basic.userID), answer.total)
     }
 
-    /// Registers the app, which nothing but announcements asks for.
+    /// Registers the app, which only some calls require.
     func register(suspended: Bool = false) async throws {
         _ = try await admin.query(
             Statement(
@@ -112,7 +112,7 @@ extension CallsFixture {
             })
     }
 
-    /// Content whose bytes are there, unless said otherwise.
+    /// Announces content, whose upload is complete unless `uploaded` is false.
     func content(of owner: String = "ana", size: Int64 = 10, uploaded: Bool = true) async throws -> ContentID {
         let id = ContentID.random()
         _ = try await call(

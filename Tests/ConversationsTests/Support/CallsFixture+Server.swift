@@ -8,7 +8,7 @@ import SwiftProtobuf
 
 @testable import Conversations
 
-/// The calls of an app's own server. Where others name a user, it has the empty name.
+/// Calls of an app's own server. It has the empty string as its user id.
 extension CallsFixture {
     private func request(
         _ conversation: ConversationID, by actor: String, name: String?, _ text: String, id: MessageID, parts: [ProtoMessagePart]?
@@ -37,7 +37,6 @@ extension CallsFixture {
             .message)
     }
 
-    /// Has a message sent later.
     func delay(
         _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "later", id: MessageID = .random(),
         milliseconds: Int64, typing: Int64 = 0, parts: [ProtoMessagePart]? = nil
@@ -51,7 +50,7 @@ extension CallsFixture {
             })
     }
 
-    /// A user with an identity that says that a bot is behind it.
+    /// Creates a user whose identity is marked as a bot.
     func bot(_ name: String) async throws {
         try await execute(
             """
@@ -60,7 +59,7 @@ extension CallsFixture {
             """)
     }
 
-    /// What works off delayed messages, as an instance of the service of its own.
+    /// A worker that sends delayed messages, as a separate instance of the service.
     var delayedMessages: DelayedMessages {
         let logger = ServiceFixture.quietLogger
         let publisher = Publisher(logger: logger) { [published] in published.record($0, $1) }

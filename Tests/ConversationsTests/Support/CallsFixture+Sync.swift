@@ -7,17 +7,17 @@ import SwiftProtobuf
 
 @testable import Conversations
 
-/// The calls by which gateways catch up, in the model's terms.
+/// Calls by which gateways catch up, with model types.
 extension CallsFixture {
     struct Logged {
-        /// What it took on its way.
+        /// The size of the response in bytes.
         var bytes = 0
         var changes: [Change] = []
         var head: Position = .zero
         var numbers: [String: UserNumbers] = [:]
     }
 
-    /// A conversation's log for repair.
+    /// Reads a conversation's log, as gateways do for repair.
     func readChanges(
         _ id: ConversationID, after: Position = .zero, limit: Int = 1000, bytes: Int = 0, users: [String] = []
     ) async throws -> Logged {
@@ -36,7 +36,7 @@ extension CallsFixture {
             numbers: response.numbers.mapValues { UserNumbers($0) })
     }
 
-    /// One entry of what a user is owed.
+    /// One entry of a user's catch-up.
     enum Owed: Equatable {
         case change(Change)
         case user(UserChange)
@@ -44,7 +44,7 @@ extension CallsFixture {
     }
 
     struct Log {
-        /// What it took on its way.
+        /// The size of the response in bytes.
         var bytes = 0
         var entries: [Owed] = []
         var reachesHeads = false
@@ -53,7 +53,7 @@ extension CallsFixture {
 
         var changes: [Change] { entries.compactMap { if case .change(let change) = $0 { change } else { nil } } }
         var userChanges: [UserChange] { entries.compactMap { if case .user(let change) = $0 { change } else { nil } } }
-        /// Of the changes and of those skipped.
+        /// The positions of changes and of skipped entries.
         var positions: [Int64] {
             entries.compactMap { entry in
                 switch entry {
@@ -65,7 +65,7 @@ extension CallsFixture {
         }
     }
 
-    /// What a user is owed on conversations and in the user's own log.
+    /// Reads the entries that a user is missing, from conversations and from the user's own log.
     func readLogs(
         as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000, bytes: Int = 0
     ) async throws -> Log {
@@ -129,12 +129,10 @@ extension CallsFixture {
         .userIds
     }
 
-    /// The values stored for a conversation, by path.
     func tree(_ id: ConversationID) async throws -> [String: String] {
         try await leaves("SELECT path, value FROM metadata.leaf WHERE conversation_id = '\(id)'")
     }
 
-    /// The values kept for a user who left.
     func keptTree(_ id: ConversationID, _ user: String) async throws -> [String: String] {
         try await leaves(
             """
@@ -154,14 +152,15 @@ extension CallsFixture {
 }
 
 extension Change {
-    /// As the log has it: numbers are told apart, at the end of a replay.
+    /// The change as it is stored in the log. A replay sends counts separately, at its end.
     var withoutNumbers: Change {
         var change = self
         change.numbers = [:]
         return change
     }
 
-    /// A creation without its tree, which the log does not have, and with the body's position as it was then: the log's body is as it is now.
+    /// A creation as it is stored in the log: without its tree, and with the body's position at that time. The log's
+    /// body is the current one.
     var withoutTree: Change {
         guard case .conversationCreated(var conversation?) = content else { return self }
         conversation.metadata = nil
@@ -175,7 +174,7 @@ extension Change {
 }
 
 extension [MetadataEffect] {
-    /// As `path=value` or `-path`.
+    /// The effects as text: `path=value` or `-path`.
     var told: [String] { map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" } }
 }
 

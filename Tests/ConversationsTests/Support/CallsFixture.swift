@@ -13,37 +13,37 @@ import Testing
 
 @testable import Conversations
 
-/// The suites of tests that call the service as gateways do. They share one database, each test with an app of its own, and run one after the other,
-/// so that the connections they hold together stay few.
+/// The suites that call the service as gateways do. They share one database, and each test has its own app. They run
+/// sequentially, to keep the number of connections low.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct StoreTests {}
 
-/// The service's calls in this process, on a real database, with what they publish.
+/// The service's calls in this process, on a real database, with a record of publications.
 struct CallsFixture: Sendable {
     let app: AppID
     let database: Database
     let router: CallRouter
-    /// What takes the parts of the messages of users who are being erased, a step at a time.
+    /// The worker that removes, step by step, the message parts of users who are being erased.
     let erasures: Erasures
     let indexBuilder: IndexBuilder
-    /// Another instance of the service, with connections of its own: within one instance writes of one conversation never meet in the database.
+    /// Another instance of the service with its own connections. Within one instance, writes of one conversation never
+    /// meet in the database.
     let second: CallRouter
-    /// The same instance, when none of its publications arrive.
+    /// An instance that shares the database connections of ``second``, but whose publications are lost.
     let unheard: CallRouter
     let published: ServiceFixture.Recorder
-    /// An instance whose only connections to the database are those for large metadata.
+    /// An instance whose only database connections are those for large metadata.
     let onlyLarge: CallRouter
-    /// The superuser's hands: what holds locks, and what watches.
+    /// Superuser connections: `admin` runs statements and observes, `keeper` holds locks.
     let admin: PostgresPool
     let keeper: PostgresPool
 
     private static let migrated = Task { try await ServiceFixture.migratedDatabase() }
 
-    /// Participants of a conversation at most.
     static let participantsLimit = 6
-    /// Operations and values of a patch at most.
+    /// The maximum number of operations and values in a patch.
     static let patchItems = 200
     static let metadataLimits = MetadataLimits(keys: 100, bytes: 30_000)
-    /// Beyond it receipts are told to the sender and the reader only.
+    /// The number of participants above which receipts go to the sender and the reader only.
     static let receiptAudienceLimit = 4
     static let quotas: Quotas = {
         var quotas = Quotas()
@@ -53,13 +53,13 @@ struct CallsFixture: Sendable {
         quotas.delayedMessages = 8
         return quotas
     }()
-    /// Long enough for receipts that are given at once to meet.
+    /// A window long enough for concurrent receipts to be gathered.
     static let receiptWindow = Duration.milliseconds(20)
 
-    /// Runs `body` with everything started, and ends it afterwards.
+    /// Runs `body` with all parts started, and stops them afterwards.
     /// - Parameters:
-    ///   - url: a database with all migrations; nil is the one that these tests share.
-    ///   - connections: of each pool of the service.
+    ///   - url: A database with all migrations; nil: the one that these tests share.
+    ///   - connections: The size of each pool of the service.
     @discardableResult
     static func run<Value: Sendable>(
         on url: String? = nil, connections: Int = 3, _ body: (CallsFixture) async throws -> Value
@@ -70,7 +70,7 @@ struct CallsFixture: Sendable {
             var configuration = try PostgresConfiguration(url: url)
             configuration.role = role
             configuration.connections = connections
-            // However slow the machine is: what waits for a lock here is waited for by the test.
+            // Long timeouts, for slow machines. The tests themselves wait for sessions that wait for locks.
             (configuration.lockTimeout, configuration.statementTimeout) = (.seconds(60), .seconds(60))
             return PostgresPool(configuration: configuration, mode: mode, logger: logger)
         }
@@ -122,19 +122,17 @@ struct CallsFixture: Sendable {
             second: second, unheard: unheard, published: published, onlyLarge: onlyLarge, admin: admin, keeper: keeper)
     }
 
-    /// The same service for another application.
     func with(app: AppID) -> CallsFixture { changed(app: app) }
 
-    /// An instance that can do nothing but large changes of metadata.
+    /// An instance that can only make large changes of metadata.
     var withLargePoolOnly: CallsFixture { changed(router: onlyLarge) }
 
-    /// Another instance of the service on the same database.
     var otherInstance: CallsFixture { changed(router: second) }
 
-    /// Another instance, while nothing it publishes arrives.
+    /// An instance whose publications are lost.
     var withoutPublishing: CallsFixture { changed(router: unheard) }
 
-    /// Calls as a gateway does, with everything encoded on its way.
+    /// Makes a call as a gateway does, with encoding and decoding.
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
         let context = RPCContext(method: endpoint.method, deadline: .soon, trace: .random(), peer: "test")
         do {
@@ -145,7 +143,7 @@ struct CallsFixture: Sendable {
         }
     }
 
-    /// What `body` is refused with; nil if it is not.
+    /// Returns the failure with which `body` is refused; nil if it succeeds.
     func refusal<Value>(_ body: () async throws -> Value) async throws -> Failure? {
         do {
             _ = try await body()
@@ -155,18 +153,17 @@ struct CallsFixture: Sendable {
         }
     }
 
-    /// A single number, asked as the superuser.
+    /// Returns a single number, queried as the superuser.
     func number(_ sql: String) async throws -> Int64 {
         let rows = try await admin.query(Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), deadline: .soon)
         return try #require(rows.first).get(0)
     }
 
-    /// Runs a statement as the superuser.
     func execute(_ sql: String) async throws {
         _ = try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .now + .seconds(120))
     }
 
-    /// From now on the database fails when metadata gets this value.
+    /// Makes the database fail when metadata is set to this value.
     func refuseInDatabase(_ value: String) async throws {
         try await execute(
             """
@@ -184,7 +181,8 @@ struct CallsFixture: Sendable {
             """)
     }
 
-    /// How many entries of users' directories do not say what is so: whether the conversation is on the user's list.
+    /// Returns the number of rows in `user_conversation` that wrongly say whether the conversation is on the user's
+    /// list.
     func misplaced() async throws -> Int64 {
         try await number(
             """
@@ -195,7 +193,7 @@ struct CallsFixture: Sendable {
             """)
     }
 
-    /// The changes of a conversation that were published, by position.
+    /// Returns the published changes of a conversation, by position.
     func heard(_ id: ConversationID) throws -> [Change] {
         try published.changes().filter { $0.conversationID == id }.sorted { $0.position < $1.position }
     }
@@ -206,6 +204,6 @@ struct CallsFixture: Sendable {
 }
 
 extension EpochSource {
-    /// As the service has it.
+    /// Creates an epoch source that is configured as in the service.
     convenience init(database: Database) { self.init(database: database.exclusive, counter: "strata_conversations_epoch_checks_total") }
 }

@@ -7,11 +7,11 @@ import Testing
 @testable import Conversations
 
 extension CallsFixture {
-    /// Runs `statement` in a transaction that goes on, with `last`, and commits only when `count` sessions wait for what it has locked, and `racing`
-    /// meanwhile.
+    /// Runs `statement` in a transaction that stays open until `count` sessions wait for its locks. It then runs `last`
+    /// and commits. `racing` runs concurrently.
     ///
-    /// The transaction waits at an advisory lock, which a session of its own keeps until then.
-    /// - Parameter meanwhile: is carried out while they wait; it must be done before the transaction goes on.
+    /// The transaction waits for an advisory lock, which a separate session holds until then.
+    /// - Parameter meanwhile: Runs while the sessions wait, and ends before the transaction continues.
     func holding<Value: Sendable>(
         _ statement: String, until count: Int64 = 1, then last: String? = nil, meanwhile: @Sendable () async throws -> Void = {},
         _ racing: @Sendable () async throws -> Value
@@ -30,7 +30,7 @@ extension CallsFixture {
         do {
             try await eventually { try await number("SELECT count(*) FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted") == 1 }
         } catch {
-            // The statement itself failed, which tells more.
+            // The statement itself failed. Its error is more informative.
             try await run("SELECT pg_advisory_unlock(\(gate))", on: keeper)
             try await held
             throw error
@@ -66,7 +66,6 @@ extension CallsFixture {
         _ = try await pool.query(Statement("test.\(UUID())", sql: sql), deadline: .soon)
     }
 
-    /// Asks until it is so.
     func eventually(_ isSo: () async throws -> Bool) async throws {
         let deadline = ContinuousClock.Instant.soon
         while try await !isSo() {
@@ -78,13 +77,13 @@ extension CallsFixture {
     struct NeverHappened: Error {}
 }
 
-/// Calls of schema `conversations`, as text for ``CallsFixture/holding(_:until:then:_:)``.
+/// Calls of functions in the schema `conversations`, as text for ``CallsFixture/holding(_:until:then:_:)``.
 extension CallsFixture {
     func sqlPatch(_ id: ConversationID, by actor: String, participants: String = "[]", metadata: String? = nil) -> String {
         "conversations.patch_participants('\(app)', '\(actor)', '\(id)', '\(participants)', 6, \(metadata.map { "'\($0)'" } ?? "NULL"), NULL, NULL)"
     }
 
-    /// Only the lock that every change takes.
+    /// Returns a statement that takes only the lock that every change takes.
     func sqlLock(_ id: ConversationID) -> String { "FROM conversations.conversation WHERE id = '\(id)' FOR UPDATE" }
 
     func sqlSend(_ id: ConversationID, by actor: String, _ message: MessageID = .random()) -> String {

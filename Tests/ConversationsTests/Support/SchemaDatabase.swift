@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Conversations
 
-/// A database of its own, asked as its owner: for tests of the schema.
+/// A separate database, accessed as its owner, for tests of the schema.
 struct SchemaDatabase {
     static let app = "11111111-0000-4000-8000-000000000000"
     static let conversation = "22222222-0000-4000-8000-000000000000"
@@ -25,14 +25,13 @@ struct SchemaDatabase {
         try await migrator.migrate(Schema.migrations, functions: functions, logger: ServiceFixture.quietLogger)
     }
 
-    /// The lines of a query's first column.
+    /// Returns a query's first column.
     func lines(_ sql: String) async throws -> [String] {
         try await withPool { pool in
             try await pool.query(Statement("test.lines", sql: sql), deadline: .soon).map { try $0.get(0, as: String.self) }
         }
     }
 
-    /// Runs a pool of connections while `body` uses it.
     func withPool<Value: Sendable>(connections: Int = 1, _ body: @Sendable (PostgresPool) async throws -> Value) async throws -> Value {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = connections
@@ -44,7 +43,7 @@ struct SchemaDatabase {
         }
     }
 
-    /// The functions, triggers and views of the catalog, with their owners and grants.
+    /// Returns the functions, triggers and views of the catalog, with their owners and grants.
     func catalog() async throws -> [String] {
         try await lines(
             """
@@ -60,7 +59,7 @@ struct SchemaDatabase {
             """)
     }
 
-    /// The transaction that wrote each function last.
+    /// Returns the transaction id that last wrote each function.
     func versions() async throws -> [String] {
         try await lines(
             """
@@ -69,7 +68,7 @@ struct SchemaDatabase {
             """)
     }
 
-    /// Every table with its columns, as a query selects them.
+    /// Returns every table with its column list for a SELECT.
     func tables() async throws -> [(name: String, columns: String)] {
         try await lines(
             """
@@ -85,7 +84,6 @@ struct SchemaDatabase {
         }
     }
 
-    /// The rows of these tables, with these columns.
     func rows(of tables: [(name: String, columns: String)]) async throws -> [String] {
         var rows: [String] = []
         for table in tables {
@@ -118,7 +116,8 @@ struct SchemaDatabase {
 
     static func message(_ number: Int, by user: String) -> String { "SELECT \(send(number, by: user))" }
 
-    /// A conversation with messages of which one is edited and one deleted, receipts, metadata, a participant who left, an announcement and a follower.
+    /// A statement that creates a conversation with an edited and a deleted message, receipts, metadata, a former
+    /// participant, an announcement and a follower.
     static var past: String {
         func message(_ number: Int, by user: String) -> String { "PERFORM \(send(number, by: user));" }
         return """

@@ -7,7 +7,7 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// A client that was away ends with the server's state by the log alone (docs/architecture.md §3.5).
+    /// A client that was disconnected reaches the server's state from the log alone (docs/architecture.md §3.5).
     @Suite struct CatchUpPropertyTests {
         private let users = ["ana", "ben", "cleo", "dora"]
 
@@ -60,7 +60,7 @@ extension StoreTests {
             for message in fresh {
                 guard let kept = copy.messages[message.id] else { continue }
                 #expect(kept.parts == message.parts && kept.position == message.position && kept.sentAt == message.sentAt, place)
-                // Who came later has joined the recipients since, which no change tells.
+                // Users who joined later are additional recipients, which no change announces.
                 for recipient in kept.recipients { #expect(recipient.status == message.status(of: recipient.userID), place) }
             }
         }

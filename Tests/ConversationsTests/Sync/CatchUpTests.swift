@@ -76,7 +76,7 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben", "cleo"])
                 let message = try await calls.send(id, by: "ana")
                 try await calls.receipt(.delivery, message.id, by: "ben")
-                // The logs of those who left end before ben comes again.
+                // The logs of former participants end before ben is added again.
                 try await calls.patch(id, [remove("cleo")])
                 try await calls.patch(id, [remove("ben")])
                 try await calls.patch(id, [add("ben")])
@@ -155,11 +155,11 @@ extension StoreTests {
                 #expect(entry(left)?.position == 2 && entry(left)?.isParticipant == false && entry(left)?.messageCount == 0)
                 #expect(entry(gone)?.position == 2 && entry(gone)?.isParticipant == false)
                 #expect(entry(hidden)?.position == 1 && entry(hidden)?.isParticipant == true)
-                // A change made at that very time is owed.
+                // A change made at exactly that time is included.
                 let since = try #require(log.last).createdAt
                 let between = try await calls.baseline(as: "ana", since: since).entries.first { $0.conversationID == Data(stays) }
                 #expect(between?.position == 2 && between?.after == 1 && between?.oldestAt == since.microseconds)
-                // Long after all of it nothing is owed any more, and what is gone is not spoken of.
+                // Long after the last change nothing is pending, and deleted conversations are not mentioned.
                 let future = StrataModel.Timestamp(microseconds: now.asOf + 3600 * 1_000_000)
                 let later = try await calls.baseline(as: "ana", since: future)
                 #expect(later.entries.allSatisfy { $0.after == $0.position && $0.oldestAt == 0 } && later.userAfter == 1)
@@ -183,7 +183,8 @@ extension StoreTests {
                 #expect(Dictionary(uniqueKeysWithValues: added.map { ($0.userID, $0.position) }) == ["ana": 1, "ben": 1, "cleo": 3])
                 #expect(heads.users.filter { $0.appID == Data(calls.app) }.map(\.userID) == ["ben"])
                 #expect(heads.asOf >= created.microseconds)
-                // An instance that was asked nothing before, when all of it was some minutes ago. It looks back two minutes, and a margin.
+                // A new instance without a cache, some minutes after all changes. It looks back two minutes plus a
+                // margin.
                 for log in ["change", "user_change"] {
                     try await calls.execute("UPDATE conversations.\(log) SET created_at = created_at - interval '3 minutes'")
                 }

@@ -3,16 +3,16 @@ import StrataModel
 
 @testable import Conversations
 
-/// What a client keeps of one conversation, brought up to date from the log alone.
+/// A client's copy of one conversation, updated from the log alone.
 struct ClientCopy {
     let user: UserID
     private(set) var messages: [MessageID: Message] = [:]
-    /// Nil: the user has deleted it since it was loaded; when it comes back it is loaded anew.
+    /// nil: the user has deleted the conversation since it was loaded. It is reloaded when it is shown again.
     private(set) var participants: Set<String>?
     private(set) var position: Position
     private(set) var ownPosition = Position.zero
 
-    /// A conversation that has just been loaded, without messages.
+    /// Creates a copy of a conversation just loaded, without messages.
     init(user: String, of view: ConversationView) {
         self.user = UserID(trusted: user)
         participants = Set(view.conversation.participants.map(\.userID.rawValue))
@@ -27,7 +27,7 @@ struct ClientCopy {
         case .change(let change):
             position = change.position
             apply(change.content)
-            // Who is added, or added again, has read everything before, which no other change tells.
+            // An added user has read all earlier messages, which no other change announces.
             guard case .participantsChanged(let added, _, _, _) = change.content else { return }
             for message in messages.values where message.position < change.position {
                 for identity in added { raise(message.id, identity.userID, to: .read) }
@@ -52,7 +52,7 @@ struct ClientCopy {
             participants?.subtract(removed.map(\.rawValue))
         case .messageCreated(let id, _, let message): messages[id] = message
         case .messageDeleted(let id, _, _): messages[id] = nil
-        // Stock clients set what they are told, and so go back if they are told less than they know.
+        // Stock clients set the received status, even if it is lower than the known one.
         case .receipts(let receipts): for receipt in receipts { set(receipt.messageID, receipt.user) { _ in receipt.status } }
         case .allRead(let user, let upTo, _):
             for message in messages.values where message.position <= upTo { raise(message.id, user, to: .read) }

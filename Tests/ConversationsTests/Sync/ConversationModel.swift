@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// What one conversation should look like to each of its users, said again in the simplest words: plain lists and sets, nothing of the arithmetic
-/// of what it checks.
+/// A reference model of one conversation as each of its users sees it. It uses plain lists and sets, and shares no
+/// arithmetic with the code under test.
 struct ConversationModel {
     struct Sent {
         let id: MessageID
@@ -13,18 +13,17 @@ struct ConversationModel {
 
     struct User {
         var isParticipant = true
-        /// Messages there were when the user left.
+        /// The number of messages when the user left.
         var leftAt = 0
-        /// Where the user left.
         var leftPosition = Position.zero
         var hidden: Set<Int> = []
         var statuses: [Int: RecipientStatus] = [:]
-        /// The user deleted the conversation from their devices, and nothing has brought it back for good since.
+        /// True if the user deleted the conversation from their devices, and nothing has permanently shown it again.
         var isHidden = false
-        /// Up to where the user deleted it last, and where they came to it last.
+        /// The positions up to which the user last deleted the conversation, and at which the user last joined.
         var hiddenUpTo = Position.zero
         var joined = Position(1)
-        /// Each message's recipients with their statuses when the user left.
+        /// Each message's recipients and their statuses at the time the user left.
         var kept: [[Message.Recipient]] = []
     }
 
@@ -38,7 +37,8 @@ struct ConversationModel {
         case remove(String)
     }
 
-    /// What an operation comes to; `change` and `own` say whether the conversation, and the user's own log, take a position.
+    /// The result of an operation. `change` and `own` are true if the conversation, or the user's own log, takes a
+    /// position.
     enum Outcome: Equatable {
         case done(change: Bool, own: Bool)
         case refused(Failure.Code)
@@ -52,7 +52,7 @@ struct ConversationModel {
 
     var participants: [String] { users.filter(\.value.isParticipant).keys.sorted() }
 
-    /// The messages this user sees, oldest first, by index.
+    /// Returns the indices of the messages this user sees, oldest first.
     func seen(by name: String) -> [Int] {
         guard let user = users[name] else { return [] }
         return messages.indices.filter { !messages[$0].isDeleted && !user.hidden.contains($0) && (user.isParticipant || $0 < user.leftAt) }
@@ -64,7 +64,8 @@ struct ConversationModel {
 
     func isVisible(to name: String) -> Bool { users[name].map { !$0.isHidden || !seen(by: name).isEmpty } ?? false }
 
-    /// How far a message came with all its recipients, as this user sees it: to a user who left, how far it had come then.
+    /// Returns a message's recipients with their statuses, as this user sees them. A former participant sees the
+    /// statuses at the time of leaving.
     func recipients(of index: Int, seenBy name: String) -> [Message.Recipient] {
         guard let user = users[name], !user.isParticipant else { return recipients(of: index) }
         return user.kept[index]
@@ -78,7 +79,6 @@ struct ConversationModel {
             }
     }
 
-    /// Carries out what a user asks for.
     mutating func apply(_ operation: Operation, by name: String) -> Outcome {
         guard let user = users[name] else { return .refused(.notFound) }
         switch operation {

@@ -8,7 +8,7 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Counts are arithmetic over sets of ordinals; here they are compared with counting.
+    /// Counts are computed from sets of ordinals. These tests compare them with plain counting.
     @Suite struct CountsPropertyTests {
         static let users = ["ana", "ben", "cleo", "dora"]
 

@@ -6,11 +6,11 @@ import Testing
 
 @testable import Conversations
 
-/// Does what a gateway does: hears what is published about a conversation, checks it against the log, and keeps every user's numbers by it.
+/// Follows a conversation's publications as a gateway does, compares them with the log, and keeps every user's counts.
 struct Follower {
     let calls: CallsFixture
     let id: ConversationID
-    /// As the publications say.
+    /// Counts by user, as last published.
     private(set) var numbers: [String: UserNumbers] = [:]
     private var notices = 0
 
@@ -20,7 +20,6 @@ struct Follower {
         for user in ["ana", "ben", "cleo", "dora"] { numbers[user] = UserNumbers(uncounted: 0, hidden: 0, position: Position(1)) }
     }
 
-    /// What one operation has come to.
     mutating func follow(
         _ expected: ConversationModel.Outcome, _ failure: Failure?, by user: String, after head: Position, _ place: Comment
     ) async throws {
@@ -29,7 +28,7 @@ struct Follower {
         let (change, own) = if case .done(let change, let own) = expected { (change, own) } else { (false, false) }
         let heard = try calls.heard(id).filter { $0.position > head }
         #expect(heard.map(\.position) == (change ? [head.next] : []), place)
-        // Bodies in the log are as they are now, which is as they were published.
+        // The log returns current bodies. Here they equal the published ones, because nothing has changed since.
         #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutNumbers), place)
         for (name, value) in heard.flatMap(\.numbers) { numbers[name.rawValue] = value }
         try keep(try calls.published.notices(), own, by: user, place)

@@ -9,9 +9,9 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Logs are read a number of bytes at a time, beside a number of entries.
+    /// Pages of logs are bounded in bytes and in entries.
     @Suite struct LogPageTests {
-        /// Changes of all kinds, some short and some long, in two conversations and in ben's own log.
+        /// Writes changes of all kinds, short and long, in two conversations and in ben's own log.
         private func write(_ calls: CallsFixture, using random: inout SeededGenerator) async throws -> [ConversationID] {
             let ids = [try await calls.conversation(["ben"]), try await calls.conversation(["ben", "cleo"])]
             var sent: [MessageID] = []
@@ -19,7 +19,7 @@ extension StoreTests {
                 let id = ids[Int.random(in: 0..<2, using: &random)]
                 let length = [10, 10, 500, 5000, 20_000].randomElement(using: &random) ?? 0
                 switch Int.random(in: 0..<8, using: &random) {
-                // Stored compressed a hundred times.
+                // A value that PostgreSQL compresses to about a hundredth.
                 case 0: try await calls.patch(id, metadata: [set("key", String(repeating: "x", count: min(length, 1900)) + "\(sent.count)")])
                 case 1:
                     let values = (0..<10).map { set("many.\($0)", String(repeating: "\(sent.count)", count: 900)) }
@@ -65,7 +65,7 @@ extension StoreTests {
                         if page.reachesHeads { break }
                     }
                     #expect(entries == whole.entries)
-                    // What is counted of an entry is more than it takes, and not many times as much.
+                    // An entry's accounted size exceeds its real size, by a small factor.
                     #expect(sizes.count <= max(entries.count, 1) && sizes.count <= 3 + 12 * whole.bytes / bytes)
                     if bytes == 1 { #expect(sizes.count == entries.count) }
                     if bytes == 1 << 20 { #expect(sizes.count == 1) }

@@ -6,7 +6,8 @@ import TestSupport
 @testable import Conversations
 
 extension ConversationModel.Operation {
-    /// Any operation, mostly about recent messages, so that operations meet. Never takes away the last participant.
+    /// Creates a random operation, usually about recent messages, so that operations interfere. It never removes the
+    /// last participant.
     init(about model: ConversationModel, of users: [String], _ random: inout SeededGenerator) {
         let count = model.messages.count
         let message = max(0, count - 1 - Int.random(in: 0..<12, using: &random))
@@ -21,7 +22,7 @@ extension ConversationModel.Operation {
         case 75..<83: self = .deleteMessage(message, .myDevices)
         case 83..<85: self = .deleteConversation(leave: false, upTo: nil)
         case 85..<87:
-            // Mostly of late, where something is left to hide and something to keep.
+            // Usually a recent position, so that some messages are hidden and some are kept.
             let upTo = Position(max(0, model.head.rawValue - Int64.random(in: -1...20, using: &random)))
             self = .deleteConversation(leave: Int.random(in: 0..<6, using: &random) == 0 && model.participants.count > 1, upTo: upTo)
         case 87..<88 where model.participants.count > 1: self = .deleteConversation(leave: true, upTo: nil)
@@ -30,7 +31,7 @@ extension ConversationModel.Operation {
         }
     }
 
-    /// Whether `user`, asking for it or not, is out afterwards.
+    /// Returns true if `user` is not a participant after the operation, requested by them or not.
     func puts(out user: String, askedBy actor: String) -> Bool {
         switch self {
         case .remove(let other): other == user
@@ -41,7 +42,7 @@ extension ConversationModel.Operation {
 }
 
 extension CallsFixture {
-    /// Carries out an operation; messages are those of `model`.
+    /// Carries out an operation. Message indices refer to `model`.
     func perform(_ operation: ConversationModel.Operation, by user: String, in id: ConversationID, _ model: ConversationModel) async throws {
         switch operation {
         case .send(let message): try await send(id, by: user, id: message)

@@ -6,11 +6,11 @@ import SwiftProtobuf
 
 @testable import Conversations
 
-/// The calls about users, as a gateway makes them for an app's own server.
+/// Calls about users, as a gateway makes them for an app's own server.
 extension CallsFixture {
     /// - Parameters:
-    ///   - values: by the names of columns; nil removes one.
-    ///   - keys: of the metadata; nil removes one.
+    ///   - values: The values by column name; nil removes one.
+    ///   - keys: The metadata keys to change; nil removes one.
     func writeIdentity(
         _ mode: String, of user: String, _ values: [String: String?] = [:], bot: Bool? = nil, metadata: [String: String]? = nil,
         keys: [String: String?] = [:]
@@ -37,7 +37,7 @@ extension CallsFixture {
         }
     }
 
-    /// Users whose display names are their ids in capitals.
+    /// Creates users whose display names are their ids in capitals.
     func users(_ ids: String...) async throws {
         for id in ids { try await writeIdentity("create", of: id, ["display_name": id.uppercased()]) }
     }
@@ -100,7 +100,7 @@ extension CallsFixture {
             })
     }
 
-    /// Announces as the Server API does.
+    /// Sends an announcement as the Server API does.
     @discardableResult
     func announceOnce(
         _ text: String, to users: [String], id: AnnouncementID = .random(), by user: String? = nil, part: UUID = UUID()
@@ -133,8 +133,8 @@ extension CallsFixture {
             })
     }
 
-    /// Carries out what is owed of erasures now.
-    /// - Returns: in how many transactions.
+    /// Carries out all pending erasures.
+    /// - Returns: The number of transactions.
     @discardableResult
     func workOffErasures() async throws -> Int {
         var steps = 0
@@ -142,7 +142,7 @@ extension CallsFixture {
         return steps
     }
 
-    /// Makes all erasures of this app as old as that ended sessions are used no more.
+    /// Ages all erasures of this app past the time for which ended sessions may still be in use.
     func ageErasures() async throws {
         try await execute(
             "UPDATE conversations.erasure SET requested_at = requested_at - interval '61 seconds', not_before = now() WHERE app_id = '\(app)'")

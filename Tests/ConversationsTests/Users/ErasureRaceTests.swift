@@ -6,9 +6,9 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Erasures against what happens at the same time: old sockets, the user's return, others who are erased, a clock that is put right.
+    /// Erasures concurrent with other events: old sockets, the user's return, other erasures, a clock correction.
     @Suite struct ErasureRaceTests {
-        /// The user comes back under the same id.
+        /// Signs in a user who returns under the same id.
         private func signIn(_ user: String, _ calls: CallsFixture) async throws {
             try await calls.execute(
                 """
@@ -29,7 +29,7 @@ extension StoreTests {
                 try await calls.erase("ana")
                 try await calls.workOffErasures()
                 let late = try await calls.send(conversation, by: "ana", parts: [.text("late")])
-                // 61 seconds have passed since the request, and the message came in the middle of them.
+                // 61 seconds have passed since the request, and the message was sent in between.
                 try await calls.ageErasures()
                 try await calls.execute("UPDATE conversations.message SET sent_at = sent_at - interval '30 seconds' WHERE id = '\(late.id)'")
                 try await calls.workOffErasures()
@@ -134,7 +134,6 @@ extension StoreTests {
                 #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
                 #expect(try await logged("ben") == 0)
                 #expect(try await logged("cleo") == 1)
-                // No position is missing.
                 #expect(try await logged("") == 2)
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges.count == 2)
             }

@@ -8,7 +8,8 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Erasures of all apps are worked off together, so that no two of these tests run at once: StoreTests is serialized.
+    /// Erasure of users. The worker serves all apps together, so these tests must not overlap: StoreTests is
+    /// serialized.
     @Suite struct ErasureTests {
         @Test("sessions, tokens, badge, following, announcements and identity go at once or soon; the id stays in conversations")
         func account() async throws {
@@ -162,7 +163,7 @@ extension StoreTests {
                 let before = try await calls.get(conversation, as: "ben").conversation.position
                 try await calls.execute("DELETE FROM conversations.erasure")
                 try await calls.erase("ana")
-                // An instance that dies in the middle: its transaction is undone, and what it had committed stays.
+                // Simulate an instance that dies midway: its transaction is rolled back, and its commits remain.
                 for _ in 0..<4 { #expect(try await calls.erasures.step(deadline: .soon)) }
                 let half = try await calls.number(
                     "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND octet_length(parts) = 0")
@@ -180,7 +181,8 @@ extension StoreTests {
                         == 1250)
                 let told = try calls.heard(conversation).filter { $0.position > before }
                 #expect(told.count == 1250 && Set(told.map(\.position)).count == 1250)
-                // Once more when ended sessions are used no longer: nothing is left, and then the erasure is over.
+                // The second round runs when ended sessions are no longer in use. It finds nothing, and the erasure is
+                // complete.
                 try await calls.ageErasures()
                 try await calls.workOffErasures()
                 #expect(try calls.heard(conversation).filter { $0.position > before }.count == 1250)
@@ -205,7 +207,7 @@ extension StoreTests {
                 let new = try await calls.send(conversation, by: "ana", parts: [.text("new")])
                 try await calls.workOffErasures()
                 #expect(try await calls.message(new.id, as: "ben").parts.count == 1)
-                // Erased once more, what is new goes, too.
+                // A second erasure also removes the new messages.
                 try await calls.users("ana")
                 try await calls.erase("ana")
                 try await calls.workOffErasures()
@@ -299,7 +301,7 @@ extension StoreTests {
                 let ids = [try await calls.conversation(), try await calls.conversation()].sorted { "\($0)" < "\($1)" }
                 try await calls.execute("DELETE FROM conversations.erasure")
                 try await calls.erase("ana")
-                // The first conversation has been looked at, and the second is the next.
+                // The first conversation is done, and the second one is next.
                 for _ in 0..<2 { #expect(try await calls.erasures.step(deadline: .soon)) }
                 let late = try await calls.send(ids[0], by: "ana", parts: [.text("late")])
                 try await calls.execute("UPDATE conversations.message SET sent_at = sent_at - interval '5 seconds' WHERE id = '\(late.id)'")
@@ -344,7 +346,7 @@ extension StoreTests {
                 let log = try await calls.readLogs(as: "ben", [outside: before]).changes
                 #expect(log.count == 2 && log.allSatisfy { $0.actor == UserID(trusted: "robo") })
                 #expect(try calls.heard(outside).filter { $0.position > before } == log)
-                // Until the second round, nothing is forgotten.
+                // Nothing is forgotten before the second round.
                 #expect(try await noted() == [1, 0, 1])
 
                 #expect(try await calls.refusal { try await calls.sendByServer(again, by: "robo") }?.code == .accessDenied)

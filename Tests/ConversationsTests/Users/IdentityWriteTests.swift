@@ -8,7 +8,6 @@ import Testing
 
 extension StoreTests {
     @Suite struct IdentityWriteTests {
-        /// As the database has it.
         private func identity(of user: String, _ calls: CallsFixture) async throws -> Identity {
             let user = UserID(trusted: user)
             let found = try await IdentityDirectory(database: calls.database).full([user], in: calls.app, deadline: .soon)

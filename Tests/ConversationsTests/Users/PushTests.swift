@@ -8,7 +8,7 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    /// Pushes to several users, as they are recorded for webhooks.
+    /// Pushes to several users, as recorded for webhooks.
     @Suite struct PushTests {
         private func request(_ calls: CallsFixture) -> ProtoNotifyRequest {
             .with {
@@ -19,7 +19,7 @@ extension StoreTests {
             }
         }
 
-        /// To how many users the app's webhooks are to push.
+        /// Returns the number of users with a recorded push event.
         private func recorded(_ calls: CallsFixture) async throws -> Int64 {
             try await calls.number("SELECT count(*) FROM webhooks.event WHERE app_id = '\(calls.app)'")
         }
@@ -54,7 +54,7 @@ extension StoreTests {
                 try await calls.users("ana", "ben", "cleo")
                 try await calls.pushWebhook()
                 let (name, push) = (Mutation.random, request(calls))
-                // Another transaction has what is to be pushed to ben.
+                // Another transaction holds the lane of ben's pushes.
                 let lane = "md5('push ' || '\(calls.app)'::uuid || ' ben')::uuid"
                 _ = try await calls.holding(
                     "webhooks.lock_lanes('\(calls.app)', \(lane), '{Push}')",

@@ -39,7 +39,7 @@ extension StoreTests {
                 #expect(digests == 0)
                 let refusal = try await calls.refusal { try await calls.sessions(of: "ana", from: Data(uuid: UUID())) }
                 #expect(refusal?.code == .notFound)
-                // One that has ended meanwhile has no place either.
+                // A session that has ended meanwhile is no valid cursor either.
                 _ = try await calls.endSessions(of: "ana", all.sessions[0].id)
                 #expect(try await calls.refusal { try await calls.sessions(of: "ana", from: all.sessions[0].id) }?.code == .notFound)
             }
@@ -168,7 +168,7 @@ extension StoreTests {
                 try await calls.pushWebhook()
                 try await calls.users("ana", "ben")
                 try await calls.send(calls.conversation(), by: "ana")
-                // In place of what records events: it notes what it is given.
+                // Replace the function that records events by one that stores its arguments.
                 try await calls.execute(
                     """
                     DO $made$ BEGIN
@@ -196,7 +196,7 @@ extension StoreTests {
                         $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "apns", "t") }
                     })
                 for count: Int64 in [4, 4] { _ = try await calls.badge(of: "ben", setting: count) }
-                // Under a name it is handed over once.
+                // A repetition under the same name is recorded once.
                 let name = Mutation.random
                 for _ in 0..<2 {
                     try await calls.named(
@@ -218,7 +218,7 @@ extension StoreTests {
                     #expect(found == 1, "\(users) \(badges)")
                 }
                 #expect(try await calls.number("SELECT count(*) FROM public.pushed") == 4)
-                // What the number does not need is not counted.
+                // Totals that the badge does not use are not computed.
                 try await calls.execute(
                     """
                     CREATE OR REPLACE FUNCTION conversations.unread_totals(p_app uuid, p_user text, OUT conversations bigint, OUT messages bigint)
@@ -355,7 +355,7 @@ extension StoreTests {
                 ] as [() async throws -> Void] {
                     #expect(try await calls.refusal { try await other() }?.code == .idInUse)
                 }
-                // Two spellings of a name are two recipients.
+                // Two Unicode spellings of a name are two recipients.
                 let (spellings, spelled) = (["caf\u{e9}", "cafe\u{301}"], AnnouncementID.random())
                 try await calls.announceOnce("news", to: spellings, id: spelled)
                 for spelling in spellings {

@@ -30,7 +30,7 @@ extension StoreTests {
                     #expect(Set(places.map(\.position)).count == 1)
                     try await fixture.patch(id, [remove("user\(round % 4)")])
                 }
-                // The creation, and ten times: come and gone.
+                // The creation, and ten pairs of additions and removals.
                 #expect(try await fixture.get(id).conversation.position == Position(21))
             }
         }
@@ -66,7 +66,7 @@ extension StoreTests {
                 let (old, young) = (Self.name(), Self.name())
                 for name in [old, young] { _ = try await fixture.named(name, ConversationsAPI.markAllRead, fixture.reading(id)) }
                 try await fixture.execute("UPDATE conversations.mutation SET created_at = now() - interval '31 days' WHERE id = '\(old.id)'")
-                // For less than 48 hours nothing is kept.
+                // Names are kept for at least 48 hours.
                 try await fixture.execute("UPDATE conversations.mutation SET created_at = now() - interval '47 hours' WHERE id = '\(young.id)'")
                 for (days, left) in [(32, 2), (30, 1), (0, 1)] as [(Int, Int64)] {
                     try await fixture.execute("SELECT conversations.sweep_mutations(interval '\(days) days', 1000)")
@@ -78,14 +78,14 @@ extension StoreTests {
         @Test("a change without effect is told where its user has been told of something")
         func told() async throws {
             try await CallsFixture.run { fixture in
-                // More participants than are told of receipts.
+                // More participants than the audience limit of receipts.
                 let id = try await fixture.conversation(["ben", "cay", "dan", "eve"])
                 let first = try await fixture.send(id, by: "ana")
                 func place() async throws -> Int64 {
                     try await fixture.named(Self.name(), ConversationsAPI.patchConversation, fixture.patching(id, add: "ana")).place.position
                 }
                 #expect(try await place() == 2)
-                // Ana is told of it, as the sender; it is no receipt of theirs.
+                // Ana receives this receipt as the sender. It is not Ana's own.
                 try await fixture.receipt(.read, first.id, by: "cay")
                 #expect(try await place() == 2)
                 try await fixture.receipt(.read, first.id, by: "ana")
@@ -98,7 +98,7 @@ extension StoreTests {
                 #expect(try await place() == 5)
                 try await fixture.delete(second.id, by: "ben", .allParticipants)
                 #expect(try await place() == 7)
-                // Ana is not told what they do not see.
+                // Ana does not receive changes of messages that are hidden from her.
                 let third = try await fixture.send(id, by: "ben")
                 try await fixture.delete(third.id, by: "ana", .myDevices)
                 #expect(try await place() == 7)
@@ -139,7 +139,6 @@ extension Mutation {
 }
 
 extension CallsFixture {
-    /// Asks for a change under a name.
     @discardableResult
     func named<Request: ChangeRequest, Response>(
         _ name: Mutation, _ endpoint: Endpoint<Request, Response>, _ request: Request

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// The program itself, in pseudo-terminals, against the real services.
+    /// The program in pseudo-terminals, against the real services.
     @Suite("strata chat")
     struct ChatTests {
         @Test("two users see each other's messages, typing, receipts and metadata", .timeLimit(.minutes(3)))
@@ -40,7 +40,7 @@ extension EndToEnd {
             alice.terminal.press("/new bob\rfirst\r/set title First\r")
             try await bob.terminal.shows("alice: first")
             alice.terminal.press("/new bob carol\rsecond\r")
-            // The first one stays selected.
+            // The first conversation stays selected.
             try await bob.terminal.shows(" 1 │")
             alice.terminal.press("/remove carol\r")
             try await alice.terminal.showsNoLonger("carol")
@@ -128,13 +128,13 @@ extension EndToEnd {
             }
             #expect(await alice.process.waitForExit()?.status == 0)
             #expect(terminal.settings == settings)
-            // The cursor is visible, the lines break again, and the screen from before is back.
+            // The cursor is visible, lines wrap again, and the previous screen is restored.
             try await eventually("the end of the output has come") { terminal.output.hasSuffix("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l") }
         }
     }
 }
 
-/// A home in which terminals of several users share an app.
+/// A home directory in which the terminals of several users share an app.
 struct ChatRoom {
     private let program: StrataProgram
     private let cluster: Cluster
@@ -144,7 +144,7 @@ struct ChatRoom {
         program = try StrataProgram("chat")
     }
 
-    /// Starts `strata chat`, and waits until it is connected.
+    /// Starts `strata chat` and waits until it is connected.
     func enter(_ user: String, via gateway: Int = 0, in terminal: PseudoTerminal? = nil) async throws -> Chatter {
         let terminal = try terminal ?? PseudoTerminal()
         let words = ["chat", "--user", user, "--url", cluster.urls[gateway], "--database", cluster.databaseURL]
@@ -168,12 +168,10 @@ struct ChatRoom {
     }
 }
 
-/// A user of `strata chat`.
 struct Chatter {
     let terminal: PseudoTerminal
     let process: ChildProcess
 
-    /// Ends the program, and waits for its end.
     func quit() async throws {
         terminal.press("\u{03}")
         let status = await process.waitForExit()?.status

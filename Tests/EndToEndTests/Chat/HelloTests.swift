@@ -7,7 +7,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// The program that README shows.
+    /// The example program in README.
     @Suite("the example Hello")
     struct HelloTests {
         private struct NewApp: Decodable {

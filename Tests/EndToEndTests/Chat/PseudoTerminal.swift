@@ -8,16 +8,13 @@ import TestCluster
 
 @testable import StrataCommand
 
-/// A terminal without a window: a program runs in it, keys are pressed, and the screen is read.
+/// A pseudo-terminal that runs a program, sends key presses and reads the screen.
 final class PseudoTerminal: Sendable {
     private let master: Int32
     private let slave: Int32
     private let path: String
     private let received = Received()
 
-    /// - Parameters:
-    ///   - columns: of its window.
-    ///   - rows: of its window.
     init(columns: Int = 100, rows: Int = 24) throws {
         var (master, slave) = (Int32(-1), Int32(-1))
         var window = winsize(ws_row: UInt16(rows), ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
@@ -30,10 +27,10 @@ final class PseudoTerminal: Sendable {
         .start()
     }
 
-    /// With the last program, the thread that reads ends too.
+    /// The reading thread ends when the last program closes the terminal.
     deinit { close(slave) }
 
-    /// Starts a program whose input and output this is.
+    /// Starts a program with this terminal as its input and output.
     func start(_ program: String, _ words: [String], environment: [String: String], directory: String? = nil) async throws -> ChildProcess {
         let shell = ["-c", "exec \"$@\" <\(path) >\(path) 2>&1", "sh", program]
         return try await ChildProcess.start(
@@ -45,30 +42,28 @@ final class PseudoTerminal: Sendable {
         _ = write(master, bytes, bytes.count)
     }
 
-    /// Gives the window another size; the program is told by a signal from the test.
+    /// Resizes the window. The test must send the program the signal for it.
     func resize(columns: Int, rows: Int) {
         var window = winsize(ws_row: UInt16(rows), ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
         _ = ioctl(master, UInt(TIOCSWINSZ), &window)
     }
 
-    /// How the terminal treats keys and output; see `termios`.
+    /// ///
+    /// The terminal's mode flags, in the order input, output, control, local; see `termios`.
     var settings: [UInt32] {
         var settings = termios()
         tcgetattr(slave, &settings)
         return [settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag]
     }
 
-    /// All that the program has written.
     var output: String { received.text }
 
     var lines: [String] { received.lines }
 
-    /// Waits until some line of the screen contains a text.
     func shows(_ text: String, fileID: String = #fileID, line: Int = #line) async throws {
         try await wait("\(fileID):\(line): “\(text)” is on the screen") { lines in lines.contains { $0.contains(text) } }
     }
 
-    /// Waits until no line of the screen contains a text.
     func showsNoLonger(_ text: String) async throws {
         try await wait("“\(text)” is gone from the screen") { lines in !lines.contains { $0.contains(text) } }
     }
@@ -82,11 +77,10 @@ final class PseudoTerminal: Sendable {
     }
 }
 
-/// What a program has written.
 private final class Received: Sendable {
     private struct State {
         var bytes: [UInt8] = []
-        /// The screen, as long as nothing more has come: those who wait look often.
+        /// The cached screen; nil after new output. Waiters read it often.
         var lines: [String]?
     }
 
@@ -102,7 +96,7 @@ private final class Received: Sendable {
         }
     }
 
-    /// Reads until all who have the terminal open are gone.
+    /// Reads until no process has the terminal open.
     func fill(from descriptor: Int32) {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -116,7 +110,7 @@ private final class Received: Sendable {
     }
 }
 
-/// What the sequences that `strata chat` uses make of a screen.
+/// A screen that interprets the escape sequences that `strata chat` uses.
 struct VirtualScreen {
     private var cells: [Int: [Int: Character]] = [:]
     private var (row, column) = (0, 0)
@@ -150,7 +144,7 @@ struct VirtualScreen {
         }
     }
 
-    /// From the top to the last line that is not empty.
+    /// The lines from the top to the last one that is not empty.
     var lines: [String] {
         (0...(cells.keys.max() ?? 0))
             .map { row in

@@ -12,7 +12,7 @@ extension EndToEnd {
     struct ContentMessageTests {
         private static let bytes = Data("the bytes of a picture".utf8)
 
-        /// A complete Content object, whichever user is shown it.
+        /// Expects a complete Content object, as every user is shown it.
         private func check(_ object: JSONValue, is content: AnnouncedContent, sourceLocation: SourceLocation = #_sourceLocation) async throws {
             #expect(object["id"].string == content.id, sourceLocation: sourceLocation)
             #expect(object["size"].int == Self.bytes.count, sourceLocation: sourceLocation)
@@ -90,7 +90,7 @@ extension EndToEnd {
                     let answers = [try await users[0].call("GET", lost.path), try await users[0].call("GET", late.path)]
                     return answers.allSatisfy { $0.errorID == "not_found" } && cluster.files(of: lost) == []
                 }
-                // Its token is still good, but the upload is not expected any more.
+                // The upload token is still valid, but the upload is no longer expected.
                 #expect(try await cluster.put(Self.bytes, to: late.uploadURL).errorID == "not_found")
                 #expect(cluster.files(of: late) == [])
                 #expect(cluster.files(of: kept).count == 1)

@@ -33,7 +33,7 @@ extension EndToEnd {
             let expiration = try Date(
                 try #require(after["expiration"].string), strategy: .iso8601.year().month().day().time(includingFractionalSeconds: true))
             #expect((3500...7300).contains(expiration.timeIntervalSinceNow))
-            // Asked for again, the URL is the same for a while, so that a client's cache knows it.
+            // The URL stays the same for a while, so that clients can cache by it.
             let again = try await ana.does("GET", layerPath(id)).json
             #expect(again["download_url"] == after["download_url"] || again["expiration"] != after["expiration"])
         }
@@ -214,7 +214,6 @@ extension EndToEnd {
                 #expect(answer.header("ETag") == tag)
             }
             #expect(try await cluster.fetch(url, headers: ["If-None-Match": "\"other\""]).status == 200)
-            // The connection goes on being of use.
             #expect(try await cluster.fetch(url).body == Self.bytes)
         }
 
@@ -243,9 +242,9 @@ extension EndToEnd {
             }
         }
 
-        // MARK: Large ones
+        // MARK: Large content
 
-        /// Far more than the gateways may come to hold of it.
+        /// The content's size in bytes, far more than the gateways may buffer.
         private static let largeBytes = 40 << 20
 
         @Test("large content goes through both gateways without ever being in their memory")
@@ -265,7 +264,8 @@ extension EndToEnd {
             }
         }
 
-        /// - Returns: bytes that are in memory now; the highest number from now on is `VmHWM`.
+        /// Resets the peak resident size (`VmHWM`) of a process.
+        /// - Returns: The current resident size in bytes.
         private static func resetPeak(_ process: ServiceProcess) async throws -> Int {
             let pid = try #require(await process.pid)
             try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/\(pid)/clear_refs"))

@@ -9,15 +9,14 @@ import Testing
 extension EndToEnd {
     @Suite("creating conversations")
     struct CreationTests {
-        /// The two ways to create.
         enum Transport: String, CaseIterable, Sendable { case rest, socket }
 
-        /// What came of it; `status` only over REST.
+        /// The result of a creation. `status` is nil over a socket.
         struct Outcome {
             let isSuccess: Bool
             let status: Int?
             let errorID: String?
-            /// The conversation, or the error's `data`.
+            /// The conversation, or the `data` of the error.
             let object: JSONValue
         }
 

@@ -14,7 +14,7 @@ extension EndToEnd {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
             let conversation = try await users[0].converse(with: [users[1]])
-            // What happens before a socket has joined may be contained in what it is shown then.
+            // A socket's first view of a conversation may already include changes made before it joined.
             for socket in sockets { try await socket.change("create", "Conversation", conversation.id) }
             for round in 0..<20 {
                 let writer = users[round % 2]
@@ -120,7 +120,7 @@ extension EndToEnd {
         @Test("a tree that is too large is refused at creation, over REST and on a socket")
         func tooLargeAtCreation() async throws {
             let user = try await Cluster.shared().app().signIn("ana")
-            // The request is short enough: a key counts in each of the paths that it is in.
+            // The request is short enough. The tree is too large, because a key counts in each path that contains it.
             let metadata = JSONValue.object([String(repeating: "p", count: 1000): Self.values(100..<612, bytes: 1200)])
             let body: JSONValue = ["participants": [], "distinct": false, "metadata": metadata]
             let answer = try await user.call("POST", "/conversations", body)

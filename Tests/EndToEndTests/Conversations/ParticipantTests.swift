@@ -97,7 +97,7 @@ extension EndToEnd {
                 try await ana.send("last \(round)", to: conversation)
                 try await socket.message("last \(round)")
                 let head = try #require(try await ana.view(of: conversation)["position"].int)
-                // Creation, removal, last message; and the one that was faster.
+                // Creation, removal and the last message, plus the racing message if it was faster than the removal.
                 #expect(head == (answer.isSuccess ? 4 : 3))
                 #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
             }

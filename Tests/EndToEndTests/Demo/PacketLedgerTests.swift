@@ -126,7 +126,7 @@ struct WatchedTests {
         let value = ObservedState(0)
         async let found = value.first(within: .seconds(60)) { $0 >= 2 ? "at \($0)" : nil }
         for number in 1...3 { value.change { $0 = number } }
-        // The change that the waiter waits for may be over when it begins.
+        // The value may already be 3 when the waiter begins.
         let answer = await found
         #expect(answer == "at 2" || answer == "at 3")
     }

@@ -11,7 +11,7 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// What the operator's command is refused by a system that runs, or by what it takes for one.
+    /// Refusals of the operator's command, by a running system or by a server that only resembles one.
     @Suite("a command that is refused")
     struct RefusalTests {
         private let nobody = "postgresql://127.0.0.1:1/strata"
@@ -45,7 +45,7 @@ extension EndToEnd {
                 expectOneLine(exit, .unavailable, "The certificate of \(url) is not trusted. Name the certificates to trust with --ca")
                 #expect(exit.output.isEmpty)
             }
-            // Another name's certificate is not to be trusted either.
+            // A certificate for another name is not trusted either.
             let other = url.replacingOccurrences(of: "localhost", with: "127.0.0.1")
             let exit = try await strata.run(["demo", "--url", other, "--ca", identity.certificate, "--database", nobody])
             expectOneLine(exit, .unavailable, "The certificate of \(other) is not trusted.")
@@ -68,7 +68,7 @@ extension EndToEnd {
             let strange = try await TestApp.strangeKey.value.privateKeyFile
             expectOneLine(try await strata.run(words(app.id, strange)), .usage, "Key, key id and provider must be those of \(app.id).")
             #expect(try await strata.run(["app", "suspend", app.id, "--database", cluster.databaseURL]).status == 0)
-            // The service remembers the app's key for ten seconds, but asks for the app itself each time.
+            // The service caches the app's key for ten seconds, but reads the app itself each time.
             expectOneLine(try await strata.run(words(app.id, app.privateKeyFile)), .unavailable, "The app \(app.id) is suspended.")
         }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ProtocolClient
 
-/// The protocol's client, as the demo and these tests use it, with a server that stops in the middle of something.
+/// The protocol client that the demo and these tests use, against a server that stops in the middle of an answer.
 @Suite("a server that falls silent")
 struct SilentServerTests {
     @Test(
@@ -38,14 +38,14 @@ struct SilentServerTests {
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         let socket = ProtocolSocket(channel: channel, options: .init())
         channel.close(promise: nil)
-        // The handlers for HTTP go one loop turn after the answer, and this one takes their place only then.
+        // The HTTP handlers are removed one loop turn after the answer. Only then is this handler added.
         try channel.pipeline.syncOperations.addHandler(SocketHandler(socket: socket))
         #expect(socket.closure == nil)
         channel.embeddedEventLoop.run()
         #expect(socket.closure != nil)
     }
 
-    /// With a server that answers everything with `beginning`, and then says no more.
+    /// Runs `body` with a server that answers everything with `beginning` and then stays silent.
     private func withServer(_ beginning: String, _ body: (ProtocolClient) async throws -> Void) async throws {
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { channel in

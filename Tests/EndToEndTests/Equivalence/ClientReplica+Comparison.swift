@@ -4,16 +4,19 @@ import ProtocolClient
 import TestCluster
 
 extension ClientReplica {
-    /// Where what the client holds is not what a fresh load shows, in words: the path, what is held, what is fresh. Empty if they are the same.
+    /// Returns the differences between the client's state and a fresh load, as text: the path, the client's value, the
+    /// fresh value. Empty if there are none.
     ///
-    /// Not differences, because no stock client could know better, or because they mean the same:
-    /// - `participants` of a conversation the user is not in any more: they are told of their removal, a fresh object has none
-    ///   (docs/conformance.md §5.2).
-    /// - A user in `recipient_status` who was added later and counts as having read (docs/conformance.md §5.5): no packet tells this.
+    /// These are not differences, because no stock client could know better, or because both values mean the same:
+    /// - `participants` of a conversation that the user has left: the user is told of the removal, but a fresh object
+    ///   lists no participants (docs/conformance.md §5.2).
+    /// - A user in `recipient_status` who was added later and counts as having read (docs/conformance.md §5.5): no
+    ///   packet announces this.
     /// - An empty object within metadata equals an absent one; a null member equals an absent one.
-    /// - `is_unread` is what the own entry in `recipient_status` says; there is no packet for it (docs/conformance.md §12.4).
+    /// - `is_unread` follows the user's own entry in `recipient_status`; there is no packet for it (docs/conformance.md
+    ///   §12.4).
     /// - `position` of a conversation: changes that do not concern a user are not announced to that user.
-    /// - `download_url` and `expiration` of rich content, which are other ones each time.
+    /// - `download_url` and `expiration` of rich content, which differ in every answer.
     func differences(from fresh: FreshState) -> [String] {
         var differences: [String] = []
         let listed = Dictionary(fresh.conversations.map { ($0["id"].string ?? "", $0) }) { $1 }
@@ -38,7 +41,8 @@ extension ClientReplica {
         return differences
     }
 
-    /// Where the counts of a fresh load are not what its messages say, whether the user takes part or has left.
+    /// Returns the conversations of a fresh load whose unread count disagrees with their messages, for present and
+    /// former participants.
     private func disagreements(in fresh: FreshState) -> [String] {
         fresh.conversations.compactMap { conversation in
             let id = conversation["id"].string ?? ""
@@ -50,7 +54,7 @@ extension ClientReplica {
 
     private func short(_ id: String) -> String { String(id.dropFirst("layer:///".count)) }
 
-    // MARK: As the libraries would show it
+    // MARK: Objects as shown by the libraries
 
     private func shown(conversation: JSONValue) -> JSONValue {
         var shown = conversation
@@ -72,7 +76,7 @@ extension ClientReplica {
         return .object(Dictionary(uniqueKeysWithValues: names.map { ($0, identity[$0]) }))
     }
 
-    // MARK: Leaving out what means nothing
+    // MARK: Normalisation
 
     private func normalised(conversation: JSONValue) -> JSONValue {
         var normalised = conversation
@@ -91,7 +95,8 @@ extension ClientReplica {
 
     private func normalised(message: JSONValue) -> JSONValue {
         var normalised = message
-        // A user who has read it is left out on both sides: one who is wrongly said to have read it is then missing on one of them.
+        // Users who have read the message are left out on both sides. A wrong `read` is still detected, because the
+        // user is then missing on one side only.
         normalised["recipient_status"] = .object((message["recipient_status"].object ?? [:]).filter { $0.value != "read" })
         let parts = (message["parts"].array ?? [])
             .map { part in

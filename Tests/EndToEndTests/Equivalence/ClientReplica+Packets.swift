@@ -6,8 +6,8 @@ import ProtocolClient
 @testable import StrataCommand
 
 extension ClientReplica {
-    /// Takes in a packet.
-    /// - Returns: what has to be loaded before the next one is taken in.
+    /// Applies a packet.
+    /// - Returns: The data that must be loaded before the next packet is applied.
     mutating func apply(_ packet: ReceivedPacket) -> [Need] {
         switch packet.type {
         case "change": return change(packet)
@@ -63,11 +63,11 @@ extension ClientReplica {
             guard let held = conversations[id] else { return [.conversation(id)] }
             conversations[id] = patched(held, packet)
             cameToRead(packet, in: id)
-        // Changes of other objects that the client does not hold are ignored, as stock clients do.
+        // Changes of unknown objects of other types are ignored, as in stock clients.
         case "Message": if let held = messages[id] { messages[id] = patched(held, packet) }
         case "MessagePart": partUpdated(id, packet)
         case "Identity":
-            // Objects have neither: a library keeps its own idea of the presence, and does not know of blocks.
+            // Objects have neither property: a library keeps its own presence state and does not know blocks.
             let property = packet.data.array?.first?["property"].string ?? ""
             let isElsewhere = property.hasPrefix("presence.") || property == "blocked"
             if !isElsewhere, let held = identities[id] { identities[id] = patched(held, packet) }
@@ -77,7 +77,7 @@ extension ClientReplica {
         return []
     }
 
-    /// A part is kept within its message; its id begins with the message's.
+    /// Updates a part, which is kept within its message. The part's id begins with the message's id.
     private mutating func partUpdated(_ id: String, _ packet: ReceivedPacket) {
         guard let end = id.range(of: "/parts/")?.lowerBound, let message = messages[String(id[..<end])] else { return }
         let parts = (message["parts"].array ?? [])
@@ -89,7 +89,8 @@ extension ClientReplica {
         messages[String(id[..<end])] = changed
     }
 
-    /// A library's part has all properties, whether the server wrote them or not.
+    /// Fills in missing properties before patching. A library's part has all properties, even those that the server did
+    /// not write.
     private mutating func patchedPart(_ part: JSONValue, _ packet: ReceivedPacket) -> JSONValue {
         var whole = part
         for property in ["body", "encoding", "content", "updated_at", "mime_type", "size"] where part.object?[property] == nil {
@@ -104,7 +105,7 @@ extension ClientReplica {
         let patch = LayerPatch { id, value in
             if id.hasPrefix("layer:///messages/"), id.contains("/parts/") { return value }
             if known.identities[id] != nil || known.messages[id] != nil { return .string(id) }
-            // `layer-patch` 1.1.2 makes the object from the value.
+            // `layer-patch` 1.1.2 creates the object from the value.
             guard value["id"].string == id else { return .null }
             found.append(value)
             return .string(id)
@@ -140,7 +141,7 @@ extension ClientReplica {
         }
     }
 
-    /// Who is added, or added again, has read everything before; no packet tells it of each message.
+    /// Marks all earlier messages as read by users who were added. No packet announces this for each message.
     private mutating func cameToRead(_ packet: ReceivedPacket, in conversation: String) {
         let added = (packet.data.array ?? []).filter { $0["operation"] == "add" && $0["property"] == "participants" }.compactMap { $0["id"].string }
         guard !added.isEmpty, let position = packet.body["position"].int else { return }
@@ -149,7 +150,7 @@ extension ClientReplica {
         }
     }
 
-    /// Read by this user up to there (docs/conformance.md §12.5).
+    /// Marks messages up to the packet's position as read by a user (docs/conformance.md §12.5).
     private mutating func allRead(_ packet: ReceivedPacket) {
         guard packet.body["method"].string == "Conversation.mark_all_read", let conversation = packet.objectID,
             let reader = packet.data["identity"]["id"].string, let position = packet.data["position"].int
@@ -167,7 +168,7 @@ extension ClientReplica {
         switch packet.body["method"].string {
         case "Conversation.create": if conversations[id] == nil { take(conversation: packet.data) }
         case "Message.create":
-            // What was deleted together with its conversation in the meantime does not come to life again.
+            // A message that was deleted together with its conversation in the meantime is not added again.
             if messages[id] == nil, packet.data["conversation"]["id"].string.map({ conversations[$0] != nil }) == true { take(message: packet.data) }
         default: break
         }

@@ -2,41 +2,43 @@
 
 import ProtocolClient
 
-/// What the client of one user holds: built from what it loaded over REST, then changed by packets only, as a stock client library does
-/// (docs/conformance.md §12.4, §12.5, §14).
+/// The client-side state of one user. It is built from objects loaded over REST and then changed by packets only, as in
+/// a stock client library (docs/conformance.md §12.4, §12.5, §14).
 ///
-/// Objects refer to each other by id, as they do in the libraries, where they are shared: participants and senders are names of `identities`, a
-/// conversation's `last_message` is the name of one of `messages`.
+/// Objects refer to each other by id, because the libraries share them. Participants and senders are keys of
+/// `identities`. A conversation's `last_message` is a key of `messages`.
 ///
-/// Where it is not quite a stock client, on purpose:
-/// - Identities embedded in other objects make themselves known, but change one that is known by Identity packets only.
+/// Intended deviations from a stock client:
+/// - An identity embedded in another object adds an unknown identity. Only Identity packets change a known one.
 /// - Presence is not kept.
-/// - Answers to its own requests make objects known that were not; they never change one. (A stock client merges them; that they come before the
-///   change they caused is what makes both the same.)
-/// - An operation that cannot be applied is an error only in a change that is newer than what is held; a replay may bring back older ones.
+/// - Answers to own requests add unknown objects and never change known ones. (A stock client merges them. Both give
+///   the same result, because an answer comes before the change that its request caused.)
+/// - An operation that cannot be applied is an error only in a change that is newer than the client's state. A replay
+///   may repeat older changes.
 struct ClientReplica: Sendable {
-    /// What the packets alone cannot tell, so that a client loads it.
+    /// Data that packets do not carry, so that a client must load it.
     enum Need: Hashable, Sendable {
-        /// An update of a conversation that is not known.
+        /// An unknown conversation that was updated.
         case conversation(String)
-        /// The user came to the conversation after others had written: earlier messages are not sent as packets.
+        /// The messages of a conversation that the user joined after others had written. Earlier messages are not sent
+        /// as packets.
         case messages(of: String)
     }
 
-    /// Of the user.
+    /// The id of the user's identity.
     let identity: String
     var conversations: [String: JSONValue] = [:]
     var messages: [String: JSONValue] = [:]
     var identities: [String: JSONValue] = [:]
     var announcements: [String: JSONValue] = [:]
-    /// The last position that a packet or an object of each conversation told.
+    /// The latest position of each conversation, from packets and objects.
     var positions: [String: Int] = [:]
-    /// What should not have happened, in words.
+    /// Protocol violations seen so far, as text.
     var faults: [String] = []
 
     init(identity: String) { self.identity = identity }
 
-    // MARK: Taking in objects
+    // MARK: Adding objects
 
     mutating func take(conversation: JSONValue) {
         guard let id = conversation["id"].string else { return faults.append("a conversation without an id: \(conversation)") }
@@ -56,7 +58,7 @@ struct ClientReplica: Sendable {
         var held = message
         held["notification"] = nil
         take(embedded: message["sender"])
-        // One that is no user has a name only, and is part of the message.
+        // A sender that is not a user has a name only, and is kept within the message.
         if message["sender"]["id"] != .null { held["sender"] = message["sender"]["id"] }
         messages[id] = held
     }
@@ -66,7 +68,6 @@ struct ClientReplica: Sendable {
         identities[id] = identity
     }
 
-    /// The list as it was loaded, in the place of what was held.
     mutating func replaceMessages(of conversation: String, by list: [JSONValue]) {
         forgetMessages(of: conversation)
         for message in list { take(message: message) }
@@ -80,7 +81,6 @@ struct ClientReplica: Sendable {
         if let position { positions[conversation] = max(positions[conversation] ?? 0, position) }
     }
 
-    /// Whether the user takes part in it, as far as the client knows.
     func isParticipant(in conversation: String) -> Bool {
         conversations[conversation]?["participants"].array?.contains(.string(identity)) ?? false
     }

@@ -5,20 +5,20 @@ import SeededRandom
 import TestCluster
 import TestSupport
 
-/// Makes a random history; the same seed makes the same one.
+/// Generates a random history. Equal seeds give equal histories.
 ///
-/// It keeps a rough idea of who is where, so that most operations have an effect; those that have none, or are refused because something else came
-/// first, are part of it.
+/// The generator tracks participants roughly, so that most operations have an effect. Some have none, or are refused
+/// because another operation came first; this is intended.
 struct HistoryGenerator {
     private var generator: SeededGenerator
     private var plan: HistoryPlan
-    /// Roughly the participants of each conversation; nil: deleted for all.
+    /// The approximate participants of each conversation; nil: deleted for all.
     private var rooms: [Set<Int>?] = []
     private var live: [Int] = []
     private var online: Set<Int> = []
     private var round: [HistoryPlan.Step] = []
     private var roundLimit = 1
-    /// Whose connection is touched in this round, which is once at most.
+    /// Users whose connection changes in this round. A connection changes at most once a round.
     private var touched: Set<Int> = []
     private var texts = 0
 
@@ -129,7 +129,7 @@ struct HistoryGenerator {
         add(inside(plan.messages[message].conversation), .receipt(message, type))
     }
 
-    /// Of some of the last messages, whichever conversation they are in.
+    /// Adds a receipt for some of the last messages, across conversations.
     private mutating func receipts() {
         let some = plan.messages.indices.suffix(8).filter { _ in generator.chance(60) }
         guard let first = some.first else { return send() }
@@ -222,15 +222,15 @@ struct HistoryGenerator {
         touched.insert(index)
         if case .drop = operation { online.remove(index) } else { online.insert(index) }
         add(index, operation)
-        // Whether a late one has been opened is looked up in the rounds.
+        // `touchedEver` reads finished rounds only, so the round ends here.
         if case .openLate = operation { endRound() }
     }
 
-    // MARK: Choosing
+    // MARK: Random choices
 
     private mutating func anybody() -> Int { generator.pick(Array(plan.members.indices)) }
 
-    /// A conversation, mostly one that lives, and a user, mostly one who is in it.
+    /// Returns a conversation, usually an existing one, and a user, usually one of its participants.
     private mutating func somewhere() -> (conversation: Int, actor: Int)? {
         guard !plan.conversations.isEmpty else { return nil }
         if live.isEmpty, plan.conversations.count < 4 {
@@ -246,7 +246,7 @@ struct HistoryGenerator {
         return people.isEmpty || generator.chance(5) ? anybody() : generator.pick(people)
     }
 
-    /// Mostly a recent one.
+    /// Returns a message, usually a recent one.
     private mutating func someMessage() -> Int? {
         guard !plan.messages.isEmpty else { return nil }
         let all = Array(plan.messages.indices)

@@ -5,15 +5,15 @@ import SeededRandom
 import TestCluster
 import TestSupport
 
-/// What some users do, and how their connections fare, decided beforehand.
+/// A predetermined history: the operations of some users, and the states of their connections.
 ///
-/// Steps of one round happen at the same time; a round begins when the one before it has ended.
+/// Steps of one round are concurrent. A round begins when the one before it has ended.
 struct HistoryPlan: Sendable {
     struct Member: Sendable {
         let name: String
         var version = ProtocolVersion.v3
         var gateway = 0
-        /// Whether the first socket is opened in the middle of it all, after the lists have been loaded over REST.
+        /// True if the member opens the first socket in the middle of the history, after loading the lists over REST.
         var isLate = false
     }
 
@@ -24,23 +24,24 @@ struct HistoryPlan: Sendable {
         case delete(String)
     }
 
-    /// Users, conversations and messages are numbers.
+    /// An operation. Users, conversations and messages are referred to by index.
     enum Operation: Sendable {
         case create(Int, with: [Int], distinct: Bool, metadata: JSONValue?, overSocket: Bool)
         case patch(Int, [Patch])
         case send(Int, parts: JSONValue, notification: JSONValue?, overSocket: Bool)
         case deleteMessage(Int, forAll: Bool)
         case deleteConversation(Int, query: String)
-        /// From the own devices, up to a message from 0 to 100 percent of those the user holds.
+        /// A deletion from the own devices, up to a message at 0 to 100 percent of those the user holds.
         case deleteUpTo(Int, percent: Int, leaves: Bool)
         case receipt(Int, String)
-        /// Of several messages, in one request for the conversation of the first.
+        /// Receipts of several messages, in one request for the conversation of the first message.
         case receipts([Int], String)
-        /// Up to where the reader has read of what they hold, from 0 to 100; nil sends no position.
+        /// `upTo` is the read position as a percentage, 0 to 100, of the messages the reader holds. nil sends no
+        /// position.
         case markAllRead(Int, upTo: Int?)
-        /// By the app's own server, for no user.
+        /// An operation of the app's own server, on behalf of no user.
         case byServer(ServerOperation)
-        /// Another member is blocked, or not any more.
+        /// Blocks or unblocks another member.
         case block(Int, Bool)
         case drop(losing: Bool)
         case connect(via: Int)
@@ -50,9 +51,9 @@ struct HistoryPlan: Sendable {
     enum ServerOperation: Sendable {
         case create(Int, with: [Int])
         case patch(Int, [Patch])
-        /// Under a name.
+        /// A message sent under a name instead of a user.
         case send(Int)
-        /// Another text as the only part.
+        /// Replaces the parts with a single new text.
         case edit(Int)
         case deleteMessage(Int)
         case deleteConversation(Int)
@@ -63,30 +64,31 @@ struct HistoryPlan: Sendable {
         let operation: Operation
     }
 
-    /// Where a message goes.
+    /// A message and the conversation it is sent to.
     struct Message: Sendable {
         let id: String
         let conversation: Int
     }
 
-    /// To find it again by.
+    /// An identifier for reports.
     let name: String
-    /// The how many-eth time it is carried out, from 0: each has ids of its own.
+    /// The repetition of the history, from 0. Each repetition has its own ids.
     var time = 0
     var members: [Member]
     var conversations: [String] = []
     var messages: [Message] = []
     var rounds: [[Step]] = []
-    /// Before this round all who are there are compared, too; what follows changes what they are known to hold.
+    /// The index of a round before which the connected clients are compared, too. The following rounds then change a
+    /// verified state.
     var snapshotBefore: Int?
-    /// Members who lose the connection after everything, and have the whole history replayed onto what they hold.
+    /// Members who lose the connection at the end and get the whole history replayed onto their state.
     var replayAgain: [Int] = []
-    /// Whether one more message goes to every conversation when all have been compared, and all are compared again.
+    /// True if, after the comparison, one more message goes to every conversation and all clients are compared again.
     var endsWithMessages = false
-    /// Whether each operation has to be done: in a planned course of events, but not in a random one.
+    /// True if every operation must succeed: in a hand-written plan, but not in a random one.
     var mustSucceed = false
 
-    /// The conversations in which this member was not from the beginning, or not all the time.
+    /// Returns the conversations in which this member was not a participant all the time.
     func interrupted(_ member: Int) -> Set<String> {
         var found: Set<String> = []
         for step in rounds.joined() {
@@ -112,7 +114,8 @@ struct HistoryPlan: Sendable {
         return found
     }
 
-    /// Whether there is ever a block between this member and another: messages may be hidden from the member, who is not told of their positions.
+    /// Returns true if there is ever a block between this member and another one. Messages may then be hidden from the
+    /// member, who is not told their positions.
     func hasBlocks(_ member: Int) -> Bool {
         rounds.joined()
             .contains { step in

@@ -6,7 +6,7 @@ import TestCluster
 
 @testable import StrataCommand
 
-/// Carries out a plan, and compares at the end what every client holds with what is loaded afresh.
+/// Carries out a plan and finally compares every client's state with a fresh load.
 struct HistoryRun: Sendable {
     struct Report: Sendable {
         var failures: [String] = []
@@ -28,7 +28,7 @@ struct HistoryRun: Sendable {
 
     let plan: HistoryPlan
     let clients: [ReplicaClient]
-    /// How long a client that differs is waited for; all it has to get was committed before.
+    /// The maximum wait for a client that still differs. Everything it must receive is already committed.
     private let patience = Duration.seconds(20)
     private let tally = Tally()
     private let trace: HistoryTrace?
@@ -43,7 +43,6 @@ struct HistoryRun: Sendable {
         self.trace = trace
     }
 
-    /// Signs all users in, and opens the first sockets.
     static func start(_ plan: HistoryPlan, in app: TestApp) async throws -> HistoryRun {
         let trace = HistoryTrace()
         let clients = try await withThrowingTaskGroup(of: (Int, ReplicaClient).self) { group in
@@ -61,7 +60,7 @@ struct HistoryRun: Sendable {
         return HistoryRun(plan: plan, clients: clients, trace: trace)
     }
 
-    /// Does everything, compares, and closes the sockets.
+    /// Carries out all rounds, compares the clients, and closes the sockets.
     func run() async -> Report {
         do {
             for (number, round) in plan.rounds.enumerated() {
@@ -101,10 +100,11 @@ struct HistoryRun: Sendable {
 
     private func fail(_ words: String) { tally.report.withLock { $0.failures.append("\(plan.name), \(words)") } }
 
-    // MARK: The end
+    // MARK: Final comparison
 
-    /// One more message in each conversation with participants: a client that knows all so far must be told what comes, too. The comparison before it
-    /// matters as well, since a message brings numbers that may cover up wrong ones.
+    /// Sends one more message in each conversation with participants, because a client with the right state must also
+    /// receive later changes. All clients are compared before it as well: a message carries counts that may hide wrong
+    /// ones.
     private func sendEverywhere() async throws {
         for conversation in plan.conversations {
             for client in clients where client.state.change({ $0.replica.isParticipant(in: conversation) }) {
@@ -159,7 +159,7 @@ struct HistoryRun: Sendable {
         }
     }
 
-    /// - Returns: the id of the error; nil if it was done.
+    /// - Returns: The id of the error; nil on success.
     private func outcome(of operation: HistoryPlan.Operation, by client: ReplicaClient) async throws -> String? {
         switch operation {
         case .create(let conversation, let others, let isDistinct, let metadata, let overSocket):
@@ -203,7 +203,7 @@ struct HistoryRun: Sendable {
         }
     }
 
-    /// - Returns: the id of the error; nil if it was done.
+    /// - Returns: The id of the error; nil on success.
     private func outcome(of operation: HistoryPlan.ServerOperation, as own: AppServer) async throws -> String? {
         var server = own
         let answer: RESTAnswer
@@ -231,21 +231,22 @@ struct HistoryRun: Sendable {
         return answer.isSuccess ? nil : answer.errorID ?? "\(answer.status)"
     }
 
-    /// An idle connection may end at the moment when it is used again. Then a POST is sent once more, as clients do: each has an id, or sets a state.
+    /// Sends a REST request. An idle connection may be closed just when it is reused. As clients do, a POST is then
+    /// retried; this is safe, because each carries an id or sets a state.
     private func rest(_ method: String, _ path: String, _ body: JSONValue?, _ client: ReplicaClient) async throws -> String? {
         let answer: RESTAnswer
         do {
             answer = try await client.user.call(method, path, body)
         } catch let error as ProtocolClientError where error.code == .transport && method == "POST" {
             answer = try await client.user.call(method, path, body)
-            // The first one had come through.
             if answer.errorID == "id_in_use" { return nil }
         }
         if answer.status >= 500 { fail("\(method) \(path) was answered with \(answer.status)") }
         return answer.isSuccess ? nil : answer.errorID ?? "\(answer.status)"
     }
 
-    /// Over the socket if there is one. If it is lost on the way, the same is asked for again, as clients do: then it may have been done already.
+    /// Creates an object, over the socket if there is one. If the socket is lost, the request is retried over REST, as
+    /// clients do. The first attempt may have succeeded.
     private func create(
         _ method: String, _ object: String?, _ path: String, _ body: JSONValue, _ overSocket: Bool, _ client: ReplicaClient
     ) async throws -> String? {

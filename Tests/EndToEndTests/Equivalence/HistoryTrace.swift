@@ -4,12 +4,13 @@ import Foundation
 import Synchronization
 import TestCluster
 
-/// What happened in one history, for the one who looks for a fault: written to a file of the directory that `STRATA_HISTORY_TRACE` names, if it failed.
+/// The event log of one history, for debugging. A failed history writes it to a file in the directory that
+/// `STRATA_HISTORY_TRACE` names.
 final class HistoryTrace: Sendable {
     private let directory: String
     private let lines = Mutex<[String]>([])
 
-    /// Nil if no trace was asked for.
+    /// Returns nil if no trace is requested.
     init?() {
         guard let directory = ProcessInfo.processInfo.environment["STRATA_HISTORY_TRACE"] else { return nil }
         self.directory = directory

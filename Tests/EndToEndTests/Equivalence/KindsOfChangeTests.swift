@@ -8,25 +8,28 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// One kind of change after the other: a client that is told of it by packets, live or after having been away, holds what is loaded afresh.
+    /// Tests each kind of change separately. A client that receives the change by packets, live or after an absence,
+    /// must hold the same state as a fresh load.
     @Suite("kinds of change")
     struct KindsOfChangeTests {
-        /// What the clients do while it happens.
+        /// The connection state of the clients during the change.
         enum Presence: String, CaseIterable, Sendable {
-            /// All are there.
             case live
-            /// All are away, and have it replayed through the other gateway.
+            /// All clients are disconnected, and get the change replayed through the other gateway.
             case away
-            /// All lose the connection in the middle, and come back at once.
+            /// All clients lose the connection during the change and reconnect at once.
             case interrupted
-            /// One of each version opens their first socket afterwards.
+            /// One client of each version opens its first socket afterwards.
             case late
         }
 
         struct Kind: Sendable, CustomTestStringConvertible {
             let testDescription: String
-            /// By whom, and what. Conversation 0 holds Ana (3.0), Ben (2.0) and Cleo (3.0), and has metadata; messages 0 by Ana, 1 by Ben and 2 by Ana are
-            /// in it. Dora (2.0) is in none. Conversation 1 and message 3 are free to be created.
+            /// The operations and their users. Initial state:
+            /// - Ana (3.0), Ben (2.0) and Cleo (3.0) are in conversation 0, which has metadata. Dora (2.0) is in no
+            ///   conversation.
+            /// - Messages 0 by Ana, 1 by Ben and 2 by Ana are in conversation 0.
+            /// - Conversation 1 and message 3 do not exist yet.
             let steps: [(Int, HistoryPlan.Operation)]
 
             init(_ description: String, _ steps: (Int, HistoryPlan.Operation)...) {
@@ -125,7 +128,7 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let only = ProcessInfo.processInfo.environment["STRATA_KIND"]
             if let only, only != kind.testDescription { return }
-            // Side by side, with users and conversations of their own: clients mostly wait.
+            // The runs are concurrent, with separate users and conversations, because clients mostly wait.
             try await withThrowingTaskGroup(of: HistoryRun.Report.self) { group in
                 for presence in Presence.allCases { group.addTask { try await HistoryRun.start(Self.plan(kind, presence), in: app).run() } }
                 for try await report in group { #expect(report.failures == []) }

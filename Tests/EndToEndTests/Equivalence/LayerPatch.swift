@@ -2,18 +2,20 @@
 
 import ProtocolClient
 
-/// Applies the operations of an `update` packet to an object as client libraries do (docs/conformance.md §14): in order, each with all its side
-/// effects, such as intermediate objects that even an operation without effect leaves behind.
+/// Applies the operations of an `update` packet to an object, in order, as client libraries do (docs/conformance.md
+/// §14). It includes their side effects, such as intermediate objects that even an operation without effect creates.
 struct LayerPatch {
-    /// What a client library throws for an operation that cannot be applied; the rest of the packet is lost to it.
+    /// The error of a client library for an operation that cannot be applied. The library discards the rest of the
+    /// packet.
     struct Inapplicable: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Finds the object that an operation names by `id`; if it is not known, `value` may tell what it is. Null if neither helps.
+    /// Returns the object with an operation's `id`. For an unknown id, the operation's `value` may contain the object.
+    /// Null if neither helps.
     let resolve: (_ id: String, _ value: JSONValue) -> JSONValue
 
-    /// - Returns: the object with all operations applied.
+    /// Returns the object with all operations applied.
     /// - Throws: ``Inapplicable``.
     func applying(_ operations: JSONValue, to object: JSONValue) throws(Inapplicable) -> JSONValue {
         guard let operations = operations.array else { throw Inapplicable(description: "the data of an update is no array") }
@@ -32,7 +34,7 @@ struct LayerPatch {
         return try changing(path[...], in: object, property) { target throws(Inapplicable) in try changed(target, word, operation) }
     }
 
-    /// What becomes of the target of an operation; nil: it goes.
+    /// Returns the new value of an operation's target. nil: the target is removed.
     private func changed(_ target: JSONValue?, _ word: String, _ operation: JSONValue) throws(Inapplicable) -> JSONValue? {
         let id = operation["id"].string
         switch word {
@@ -53,7 +55,7 @@ struct LayerPatch {
         }
     }
 
-    /// Whether `element` is the object of this id, or stands for it.
+    /// Returns true if `element` is the object with this id, or a reference to it.
     private static func `is`(_ id: String, _ element: JSONValue) -> Bool { element.string == id || element["id"].string == id }
 
     private func changing(
@@ -66,7 +68,7 @@ struct LayerPatch {
         return .object(members)
     }
 
-    /// `a.b\.c` is `a` and `b.c`.
+    /// Splits a property path: `a.b\.c` becomes `a` and `b.c`.
     static func segments(of property: String) throws(Inapplicable) -> [String] {
         var segments = [""]
         var isEscaped = false

@@ -11,14 +11,17 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// `STRATA_HISTORIES` says how many, `STRATA_HISTORY_SEED` which is the first; each one has the next number as its seed, and can be run alone. How
-    /// histories run into each other depends on the machine: a fault may show in one run and not in the next, so `STRATA_HISTORY_TIMES` has each carried out
-    /// several times.
+    /// Random histories, each compared with a fresh load. Each has its own seed and can be run alone. Environment
+    /// variables:
+    /// - `STRATA_HISTORIES`: the number of histories.
+    /// - `STRATA_HISTORY_SEED`: the seed of the first history; each further one has the next number.
+    /// - `STRATA_HISTORY_TIMES`: the number of repetitions of each history. The interleaving of concurrent histories
+    ///   depends on the machine, so that a fault may show in one run only.
     @Suite("random histories")
     struct RandomHistoryTests {
         private static let defaultCount = TestTier.pick(short: 24, long: 120)
         private static let defaultSeed: UInt64 = 20_180_504
-        /// At the same time.
+        /// The maximum number of concurrent histories.
         private static let width = 12
 
         @Test("whatever happened, and however often the line was cut: all clients hold what is loaded afresh")
@@ -28,7 +31,7 @@ extension EndToEnd {
             let first = environment["STRATA_HISTORY_SEED"].flatMap(UInt64.init) ?? Self.defaultSeed
             let times = environment["STRATA_HISTORY_TIMES"].flatMap(Int.init) ?? 1
             print("\(count) random histories, STRATA_HISTORY_SEED=\(first)")
-            // Users are named by the seed, so each time they are another app's.
+            // User names derive from the seed, so each repetition uses another app.
             var histories: [(plan: HistoryPlan, app: TestApp)] = []
             for time in 0..<times {
                 let app = try await Cluster.shared().app()

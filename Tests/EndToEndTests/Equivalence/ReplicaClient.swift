@@ -7,15 +7,16 @@ import TestCluster
 
 @testable import StrataCommand
 
-/// One device of a user: a socket that is lost and opened again, replays asked for as stock clients do, and a replica kept by what comes.
+/// One device of a user: a socket that is lost and reopened, replay requests as stock clients send them, and a replica
+/// updated from packets.
 final class ReplicaClient: Sendable {
     struct State: Sendable {
         var replica: ClientReplica
         var ledger = PacketLedger()
         var socket: ProtocolSocket?
-        /// What comes over any connection but the present one is lost.
+        /// The number of the current connection. Packets of any other connection are discarded.
         var connection = 0
-        /// Replays that have not been answered.
+        /// Replay requests without an answer.
         var pendingReplays = 0
         var firstTimestamp: String?
         var packets = 0
@@ -26,9 +27,9 @@ final class ReplicaClient: Sendable {
 
     let user: TestUser
     let state: ObservedState<State>
-    /// Conversations the user did not see from their beginning, or not all the time: packets cannot have told all.
+    /// Conversations in which the user was not a participant all the time. Packets cannot describe them completely.
     private let mayLoad: Set<String>
-    /// Whether the user is told of every position: none is hidden by a block.
+    /// True if the user receives every position, because no block hides messages.
     private let isToldAll: Bool
     private let trace: HistoryTrace?
     private let consumer = Mutex<Task<Void, Never>?>(nil)
@@ -46,7 +47,7 @@ final class ReplicaClient: Sendable {
 
     // MARK: Connections
 
-    /// Loads all lists over REST, as a client does before its first socket.
+    /// Loads all lists over REST, as a client does before it opens its first socket.
     func loadLists() async throws {
         let fresh = try await FreshState(of: user)
         state.change { state in
@@ -55,8 +56,9 @@ final class ReplicaClient: Sendable {
         }
     }
 
-    /// Opens a socket. If one was open before, everything since its last packet is asked for; the answer is awaited by ``replaysAnswered()``.
-    /// - Parameter since: replay from here instead.
+    /// Opens a socket. If an earlier socket received packets, everything since the last packet is replayed;
+    /// ``replaysAnswered()`` awaits the answer.
+    /// - Parameter since: The start of the replay, instead of the last packet's time.
     func connect(via gateway: Int, since: String? = nil) async throws {
         let handshakeBegan = ContinuousClock.now
         let socket = try await user.openSilent(via: gateway)
@@ -70,7 +72,7 @@ final class ReplicaClient: Sendable {
         consumer.withLock { $0 = Task { await self.consume(packets, connection, socket) } }
         guard let last else {
             _ = try await socket.ask("Counter.read")
-            // From the first packet on, the client knows where to replay from.
+            // After the first packet the client knows where a replay must start.
             _ = await state.first(within: Waiting.limit) { $0.ledger.lastTimestamp == nil && $0.connection == connection ? nil : true }
             return
         }
@@ -87,7 +89,7 @@ final class ReplicaClient: Sendable {
             let answer = try await socket.ask("Event.replay", nil, ["from_timestamp": .string(time)])
             if !answer.isSuccess { fault = "a replay was refused: \(answer.data)" }
         } catch let error as ProtocolClientError where error.code == .closed {
-            // Dropped in the middle.
+            // The connection was dropped during the replay.
         } catch {
             fault = "a replay was not answered: \(error)"
         }
@@ -97,8 +99,8 @@ final class ReplicaClient: Sendable {
         }
     }
 
-    /// Loses the connection without a word.
-    /// - Parameter losing: whether what has come but has not been looked at is lost, too.
+    /// Drops the connection without closing it.
+    /// - Parameter losing: If true, packets that were received but not yet processed are lost, too.
     func drop(losing: Bool) async {
         let socket = state.change { state in
             if losing { state.connection += 1 }
@@ -109,7 +111,7 @@ final class ReplicaClient: Sendable {
         await consumer.withLock { $0 }?.value
     }
 
-    /// Waits until no replay is under way.
+    /// Waits until no replay is pending.
     func replaysAnswered() async {
         _ = await state.first(within: Waiting.limit) { $0.pendingReplays == 0 ? true : nil }
     }
@@ -126,7 +128,7 @@ final class ReplicaClient: Sendable {
                 _ = state.ledger.note(packet)
                 return state.replica.apply(packet)
             }
-            // What comes meanwhile waits: it is newer than what is loaded, or contained in it.
+            // Packets that arrive meanwhile are queued. They are newer than the loaded objects, or contained in them.
             for need in needs { await load(need, connection) }
         }
         state.change { state in
@@ -163,9 +165,10 @@ final class ReplicaClient: Sendable {
         }
     }
 
-    // MARK: The end
+    // MARK: Final comparison
 
-    /// Waits until the client holds what was loaded afresh, looking after each packet; returns what is different when it has waited long enough.
+    /// Waits until the client's state equals a fresh load, comparing after each packet. Returns the remaining
+    /// differences when `limit` has passed.
     func differences(from fresh: FreshState, within limit: Duration) async -> [String] {
         let heads = fresh.conversations.filter { isToldAll && $0["participants"].array?.isEmpty == false }
             .compactMap { conversation in
@@ -185,6 +188,6 @@ final class ReplicaClient: Sendable {
         }
     }
 
-    /// Everything that was against the rules on the way.
+    /// All protocol violations of this client's connections.
     var faults: [String] { state.change { $0.faults + $0.replica.faults + $0.ledger.faults } }
 }

@@ -9,17 +9,17 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Clocks that are ten minutes wrong. Each test has a system of its own.
+    /// Clocks that are wrong by ten minutes. Each test has its own system.
     @Suite("clocks", .enabled(if: Facility.clocks.obstacle == nil), .timeLimit(.minutes(3)))
     struct ClockTests {
         private static var size: Cluster.Size {
-            // Gateways compare the database's clock as often as they ask for heads.
+            // Gateways compare the database's clock whenever they read heads.
             var size = Cluster.Size(settings: ["STRATA_HEADS_INTERVAL": "1s"])
             size.facilities = [.clocks]
             return size
         }
 
-        /// How far a time of the protocol is ahead of this machine's clock, in seconds.
+        /// Returns the number of seconds by which a protocol time is ahead of this machine's clock.
         private func ahead(_ text: String?) throws -> Double {
             let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
             return try style.parse(try #require(text)).timeIntervalSinceNow
@@ -35,7 +35,7 @@ extension EndToEnd {
                 try #require(gateway.clock).jump(to: seconds)
                 try await gateway.start()
                 try await gateway.awaitReady()
-                // Its client loaded its lists just before this.
+                // The client loaded its lists just before this message.
                 try await users[0].send("before", to: conversation)
                 let bens = try await users[1].open()
                 try await bens.message("before")
@@ -62,7 +62,7 @@ extension EndToEnd {
                 let first = try await users[1].open()
                 let before = try await users[1].view(of: conversation)["epoch"]
                 try clock.jump(to: 600)
-                // A leap hides from gateways what they may have missed before it.
+                // A gateway cannot know what it missed before a leap of the clock, so it closes its sockets.
                 #expect(try await first.waitForClose(deadline: .now + .seconds(60)).code == 1001)
                 let bens = try await users[1].open()
                 try await eventually("packets carry times of the clock that is ahead, and the database remembers it") {

@@ -34,7 +34,7 @@ extension EndToEnd {
 
         @Test("it passes although a process is killed in the middle, whichever kind of process it is", .long)
         func survives() async throws {
-            // Side by side, each on a system of its own: a demo mostly waits.
+            // The demos run concurrently, each on its own system, because a demo mostly waits.
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for kind in ServiceProcess.Kind.allCases { group.addTask { try await passes(despiteKilling: kind) } }
                 try await group.waitForAll()

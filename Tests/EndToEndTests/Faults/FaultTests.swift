@@ -9,7 +9,7 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// What may die may die at any moment. Each test has a system of its own, for it breaks it.
+    /// Any process may die at any moment. Each test breaks its system and therefore has its own.
     @Suite("faults")
     struct FaultTests {
         @Test("what was acknowledged and perhaps never published, because the process was killed, reaches all clients")
@@ -37,7 +37,7 @@ extension EndToEnd {
                     #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
                     #expect(socket.faults == [])
                     try await eventually("the server lists the same") {
-                        // The user's gateway, too, has to find the new process first.
+                        // The user's gateway must find the new process first, too.
                         let listed = try await user.call("GET", conversation.path + "/messages").json.array ?? []
                         return Set(listed.compactMap { $0["id"].string }) == seen
                     }
@@ -46,7 +46,8 @@ extension EndToEnd {
             }
         }
 
-        /// What is left of an erasure when the service is killed in the middle is done when it is back, and told.
+        /// Kills the service in the middle of an erasure. After the restart, the rest of the erasure is carried out and
+        /// announced.
         private func erase(
             _ user: TestUser, of app: TestApp, in conversation: Conversation, seenBy other: TestUser, on cluster: Cluster
         ) async throws {
@@ -70,15 +71,16 @@ extension EndToEnd {
                 )
                 .hasPrefix("0")
             }
-            // Once the service has been found again, and the changes that were never published have been missed.
+            // Succeeds once the gateway has found the restarted service. The next position shows the gap that the
+            // unpublished changes left.
             try await sendWhenPossible("after the erasure", by: other, to: conversation)
             let head = try #require(try await other.view(of: conversation)["position"].int)
             try await socket.positions(upTo: head, of: conversation)
             #expect(socket.faults == [])
         }
 
-        /// Sends twelve messages at once.
-        /// - Returns: the ids of those that were acknowledged, when the first few were; the others are on their way.
+        /// Sends twelve messages concurrently.
+        /// - Returns: The ids of the first few acknowledged messages. The other requests are still pending.
         private func sendAtOnce(_ round: Int, by user: TestUser, to conversation: Conversation) async throws -> [String] {
             let answers = try await withThrowingTaskGroup(of: RESTAnswer?.self) { group in
                 for number in 0..<12 {
@@ -91,7 +93,7 @@ extension EndToEnd {
             return answers.compactMap { $0 }.filter(\.isSuccess).compactMap { $0.json["id"].string }
         }
 
-        /// The caller finds the new process by itself, after a moment.
+        /// Sends a message, retrying until the caller has found the restarted process.
         private func sendWhenPossible(_ text: String, by user: TestUser, to conversation: Conversation) async throws {
             try await eventually("a message can be sent again") {
                 try await user.call("POST", conversation.path + "/messages", TestUser.message(text)).isSuccess
@@ -109,7 +111,7 @@ extension EndToEnd {
                 await cluster.redis.kill()
                 for number in 0..<10 { try await users[0].send("away \(number)", to: conversation) }
                 try await users[1].patch(conversation, set("metadata.redis", "away"))
-                // A user is added, and that user's gateway cannot be told.
+                // Add a user whose gateway cannot be notified.
                 try await users[0].patch(conversation, add(users[2]))
                 for socket in sockets {
                     if socket !== sockets[2] { try await socket.message("away 9") }
@@ -162,7 +164,7 @@ extension EndToEnd {
                 #expect(try await bens.ask("Presence.subscribe").isSuccess)
                 #expect(try await anas.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
                 try await bens.change("update", "Identity", ana.identity) { $0.has("set", property: "presence.status", value: "busy") }
-                // Every three seconds: so this is longer than the lease lasts by itself.
+                // The lease is renewed every 3 s. Four renewals take longer than one lease lasts.
                 let presence = cluster.instances(of: .presence)[0]
                 try await eventually("the lease is renewed again and again") {
                     try await presence.metric("strata_rpc_server_calls_total", #"method="renewPresence""#) >= 4

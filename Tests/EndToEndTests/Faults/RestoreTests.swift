@@ -9,7 +9,7 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// A database that is put back under the feet of everything that runs.
+    /// A database that is restored to an earlier state while all services run.
     @Suite("restore")
     struct RestoreTests {
         @Test("when the database is put back to an older state, open sockets are closed, and who comes back hears what happens from there")
@@ -27,7 +27,6 @@ extension EndToEnd {
                 try await putBack(copy, cluster)
                 for socket in sockets { #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1001) }
                 let last = try #require(sockets[1].history.last?.timestamp)
-                // They come back as every client does.
                 let ben = try await users[1].openSilent(via: 1)
                 try await eventually("the replay succeeds") {
                     try await ben.request("Event.replay", data: ["from_timestamp": .string(last)], deadline: Waiting.deadline).isSuccess
@@ -36,11 +35,11 @@ extension EndToEnd {
                 #expect(after["epoch"].string != before["epoch"].string)
                 let (now, then) = (try #require(after["position"].int), try #require(before["position"].int))
                 #expect(now < then)
-                // The service of conversations answers this alone, and it has answered above.
+                // The conversations service alone answers this request, and it has answered above.
                 let listed = try await users[1].call("GET", conversation.path + "/messages").json.array ?? []
                 let texts = listed.map { $0["parts"][0]["body"].string }
                 #expect(texts == ["kept"])
-                // As many as were lost, so that positions come that were told before with another meaning.
+                // Send as many messages as were lost, so that their positions repeat with other content.
                 for number in 0..<5 {
                     try await send("new \(number)", by: users[0], to: conversation)
                     try await ben.message("new \(number)")
@@ -50,8 +49,8 @@ extension EndToEnd {
             }
         }
 
-        /// The conversation as the user sees it. Both services that are asked connect to the database again by themselves, each at its own time;
-        /// until both have, the answer is 503.
+        /// Returns the conversation as the user sees it. Both services involved reconnect to the database, each in its
+        /// own time. Until both have, the answer is 503.
         private func view(of conversation: Conversation, by user: TestUser) async throws -> JSONValue {
             var view = JSONValue.null
             try await eventually("the conversation can be read") {
@@ -70,8 +69,8 @@ extension EndToEnd {
             }
         }
 
-        /// Stops the database, copies its files, and starts it again. Neither its timeline nor its identifier will tell a copy from the original: only that
-        /// the services have seen more than is in it.
+        /// Stops the database, copies its files, and starts it again. The copy has the timeline and the identifier of
+        /// the original. Only the services' knowledge of a newer state distinguishes them.
         private func copyOfDatabase(_ cluster: Cluster) async throws -> String {
             await cluster.postgres.stop()
             let data = data(of: cluster)
@@ -81,7 +80,7 @@ extension EndToEnd {
         }
 
         private func putBack(_ copy: String, _ cluster: Cluster) async throws {
-            // The services look every two seconds how far the database has come.
+            // The services read the database's write-ahead log position every two seconds.
             let service = cluster.instances(of: .conversations)[0]
             let checks = try await service.metric("strata_conversations_epoch_checks_total")
             try await eventually("the service has seen the newer state") {

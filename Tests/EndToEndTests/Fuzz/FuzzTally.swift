@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// What the fuzzers saw, and what must not have happened.
+/// Statistics of the fuzzers, and the failures that they found.
 final class FuzzTally: Sendable {
     private struct State {
         var sent = 0
@@ -13,9 +13,7 @@ final class FuzzTally: Sendable {
     private let state = Mutex(State())
 
     func sent(_ count: Int = 1) { state.withLock { $0.sent += count } }
-    /// Something of this kind was answered.
     func saw(_ kind: String) { state.withLock { $0.kinds[kind, default: 0] += 1 } }
-    /// Something happened that must not.
     func fail(_ words: String) {
         state.withLock { state in
             state.kinds["FAILED", default: 0] += 1
@@ -25,7 +23,7 @@ final class FuzzTally: Sendable {
 
     var count: Int { state.withLock { $0.sent } }
     var failures: [String] { state.withLock { $0.failures } }
-    /// `200: 17, 404: 3`
+    /// The counts by kind: `200: 17, 404: 3`.
     var summary: String {
         state.withLock { $0.kinds.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", ") }
     }

@@ -7,13 +7,13 @@ import TestCluster
 import TestSupport
 import Testing
 
-/// A user with a session and objects of their own, so that what is nearly valid reaches deep into the services.
+/// A user with a session and own objects, so that nearly valid requests reach deep into the services.
 struct FuzzTargets: Sendable {
     let user: TestUser
     let other: TestUser
     let conversation: String
     let message: String
-    /// Of a session that may be ended.
+    /// The token of a session that may be ended.
     let spareToken: String
 
     static func make(in app: TestApp, name: String, gateway: Int, version: ProtocolVersion) async throws -> FuzzTargets {
@@ -25,7 +25,7 @@ struct FuzzTargets: Sendable {
         return FuzzTargets(user: user, other: other, conversation: conversation.id, message: message, spareToken: spare.token)
     }
 
-    /// A valid request, or one that was when this was written.
+    /// A request that was valid when this was written.
     struct Request: Sendable {
         var method: String
         var path: String
@@ -33,7 +33,7 @@ struct FuzzTargets: Sendable {
         var body: JSONValue?
     }
 
-    /// Every endpoint of the index.
+    /// Returns a request for every endpoint of the index.
     func requests(_ values: inout FuzzValues) -> [Request] {
         let (conversation, message, other) = (layerPath(conversation), layerPath(message), other.user)
         let part: JSONValue = ["mime_type": "text/plain", "body": "hi"]
@@ -85,7 +85,7 @@ struct FuzzTargets: Sendable {
         ]
     }
 
-    /// Every packet a client may send.
+    /// Returns every packet that a client may send.
     func packets(_ values: inout FuzzValues) -> [JSONValue] {
         let new = values.generator.uuid()
         func request(_ method: String, _ data: JSONValue? = nil, _ object: String? = nil) -> JSONValue {

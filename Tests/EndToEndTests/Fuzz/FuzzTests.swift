@@ -12,13 +12,14 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// `STRATA_FUZZ` says how many requests and frames, `STRATA_FUZZ_SEED` with which seed.
+    /// Fuzzing of REST and WebSocket. `STRATA_FUZZ` sets the number of requests and frames, `STRATA_FUZZ_SEED` the
+    /// seed.
     @Suite("fuzzing")
     struct FuzzTests {
         private static let defaultCount = 4000
         private static let defaultSeed: UInt64 = 1
         private static let workers = 8
-        /// After this many the users are others: their lists would grow too long.
+        /// The number of units after which the users are replaced, because their lists would grow too long.
         private static let unitsPerUser = 800
 
         @Test("whatever is sent crashes nothing, leaks nothing, is answered below 500, and a demo passes afterwards", .timeLimit(.minutes(30)), .long)
@@ -48,7 +49,7 @@ extension EndToEnd {
             var watch = await ProcessWatch(cluster.processes)
             try await fuzz(count / 5, seed, app, tally)
             let idle = try await settled(cluster, &watch)
-            // Twenty stretches more; after each the memory is looked at.
+            // Run twenty more stretches, and sample the memory after each.
             for part in 1...20 {
                 try await fuzz(count / 25, seed &+ UInt64(part) &* 1000, app, tally)
                 watch.take()
@@ -76,12 +77,13 @@ extension EndToEnd {
             #expect(demo.status == 0, "\(demo.output)")
         }
 
-        /// Waits until the connections of the fuzzers are gone from the gateways; what the services have among themselves stays.
+        /// Waits until the gateways have closed the fuzzers' connections. The connections between the services remain.
         private func settled(_ cluster: Cluster, _ watch: inout ProcessWatch) async throws -> [ProcessWatch.Sample] {
             var last: [ProcessWatch.Sample] = []
             for gateway in cluster.instances(of: .gateway) {
                 let pid = await gateway.pid ?? 0
-                // The services, Redis, the listening sockets, and this process's own pool of connections.
+                // The remaining sockets are those of the services and Redis, the listeners, and this process's
+                // connection pool.
                 try await eventually("\(gateway.name) has no connection left of those it was fuzzed over") { ProcessWatch.sample(pid).sockets < 40 }
             }
             watch.take()

@@ -6,8 +6,8 @@ import SeededRandom
 import TestCluster
 import TestSupport
 
-/// Connections that say little, or stop in the middle: bytes one at a time, requests and frames that never end, ends of one direction only. A few
-/// are kept for a while; all are dropped in the end, with a goodbye or without.
+/// Opens connections that send little or stop halfway: single bytes, requests and frames that never end, half-closed
+/// connections. Some are kept for a while. All are dropped in the end, with or without a close handshake.
 struct LazyFuzzer {
     var values: FuzzValues
     let targets: FuzzTargets

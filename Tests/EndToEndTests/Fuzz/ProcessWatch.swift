@@ -3,10 +3,10 @@
 import Foundation
 import TestCluster
 
-/// The memory and the open files of a cluster's processes, as the kernel tells them.
+/// Samples the memory and open files of a cluster's processes from `/proc`.
 struct ProcessWatch: Sendable {
     struct Sample: Sendable {
-        /// Resident, in bytes.
+        /// Resident memory in bytes.
         let memory: Int
         let sockets: Int
         let files: Int
@@ -27,7 +27,7 @@ struct ProcessWatch: Sendable {
 
     mutating func take() { samples.append(pids.map(Self.sample)) }
 
-    /// Those that are not the processes they were.
+    /// Returns the names of processes that have been replaced since the start.
     func ended() async -> [String] {
         var names: [String] = []
         for (process, pid) in zip(processes, pids) where await process.pid != pid { names.append(process.name) }
@@ -45,7 +45,7 @@ struct ProcessWatch: Sendable {
         return Sample(memory: kilobytes << 10, sockets: sockets.count, files: files.count)
     }
 
-    /// By how many bytes the memory of a process has grown from the middle of the samples to their end, along the line that fits them best.
+    /// Returns a process's memory growth in bytes over the second half of the samples, by linear regression.
     func growth(of process: Int) -> Double {
         let values = samples.suffix(samples.count / 2).map { Double($0[process].memory) }
         guard values.count > 2 else { return 0 }

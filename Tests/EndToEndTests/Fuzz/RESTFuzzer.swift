@@ -7,7 +7,7 @@ import SeededRandom
 import TestCluster
 import TestSupport
 
-/// Sends requests that are nearly right, or not at all, each of which must be answered, and by a status below 500.
+/// Sends nearly valid and invalid requests. Each must be answered, with a status below 500.
 struct RESTFuzzer {
     var values: FuzzValues
     let targets: FuzzTargets
@@ -20,11 +20,12 @@ struct RESTFuzzer {
         (self.targets, self.port, self.tally) = (targets, port, tally)
     }
 
-    /// Bytes to send, and what may come of it.
+    /// The bytes of a request, and the expectations for its answer.
     private struct Message {
         var bytes: [UInt8]
         var method: String
-        /// Cannot be told from the next request, or is none: the connection is used for nothing else, and may be closed without an answer.
+        /// True if the bytes are no request, or have no clear end. The connection is then not reused, and may be closed
+        /// without an answer.
         var isBroken = false
     }
 
@@ -39,12 +40,12 @@ struct RESTFuzzer {
         case .value(let answer):
             tally.saw("\(answer.status)")
             if answer.status >= 500 { fail("was answered with \(answer.status)", message, answer.body) }
-            // After an answer before the end of its request, a server says that it takes no other one.
+            // A server that answers before the end of a request announces that it accepts no further one.
             if answer.status == 101 || answer.headers.contains(where: { $0.lowercased() == "connection: close" }) { await drop() }
         case .closed where message.isBroken: tally.saw("closed")
         case .silence where message.isBroken: tally.saw("waits for more")
         case .closed:
-            // A server may close an idle connection at any time, but not each of them at once.
+            // A server may close an idle connection at any time, but not all of them at once.
             tally.saw("closed unanswered")
             fail("was not answered: the connection closed", message)
         case .silence: fail("was not answered in 30 s", message)
@@ -124,7 +125,7 @@ struct RESTFuzzer {
             "bytes=-1", "bytes=9-1,0-0", "-5", "18446744073709551616", "https://évil.example", String(repeating: "x, ", count: 1500), "100-continue",
             "gzip;q=nan",
         ])
-        // An expectation that is not met changes how many answers there are.
+        // An unmet expectation would change the number of answers.
         headers[name] = name == "Expect" ? "" : plain
         if values.generator.chance(10) { headers[name] = nil }
         if values.generator.chance(10) { for number in 0..<values.generator.int(1...60) { headers["X-Many-\(number)"] = plain } }
@@ -161,7 +162,7 @@ struct RESTFuzzer {
         return "\(name)=\(value)" + (values.generator.chance(20) ? "&\(name)=\(value)" : "")
     }
 
-    // MARK: What is no request
+    // MARK: Invalid requests
 
     private mutating func broken() -> Message {
         let good =

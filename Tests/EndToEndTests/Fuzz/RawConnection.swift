@@ -6,19 +6,18 @@ import NIOPosix
 
 @testable import StrataCommand
 
-/// A TCP connection that sends whatever bytes it is given, as no client library would, and understands just enough of HTTP and WebSocket to see
-/// what is answered.
+/// A TCP connection that sends arbitrary bytes, as no client library would. It parses just enough HTTP and WebSocket to
+/// recognize answers.
 final class RawConnection: Sendable {
     struct Inbox: Sendable {
         var bytes: [UInt8] = []
         var isClosed = false
     }
 
-    /// An HTTP answer.
     struct Answer: Sendable {
         let status: Int
         let body: [UInt8]
-        /// As they came, without line ends.
+        /// The header lines as received, without line ends.
         var headers: [String] = []
     }
 
@@ -27,12 +26,12 @@ final class RawConnection: Sendable {
         let payload: [UInt8]
     }
 
-    /// What came, or why nothing did.
+    /// The result of a read: a value, or the reason why there is none.
     enum Outcome<Value: Sendable>: Sendable {
         case value(Value)
         case closed
         case silence
-        /// Neither HTTP nor a frame.
+        /// Data that is neither HTTP nor a frame.
         case garbage(String)
     }
 
@@ -68,13 +67,13 @@ final class RawConnection: Sendable {
 
     var isClosed: Bool { inbox.change { $0.isClosed } }
 
-    /// Sends; that the peer has closed shows when its answer is looked for.
+    /// Sends bytes and ignores errors. The next read shows whether the peer has closed.
     func send(_ bytes: [UInt8]) async { try? await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() }
 
-    /// Says that nothing more will be sent, and goes on listening.
+    /// Closes the output only, and continues to read.
     func halfClose() async { try? await channel.close(mode: .output).get() }
 
-    /// - Parameter reset: without a goodbye.
+    /// - Parameter reset: True to send a TCP reset instead of an orderly close.
     func close(reset: Bool = false) async {
         if reset, let options = channel as? any SocketOptionProvider {
             try? await options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
@@ -82,15 +81,15 @@ final class RawConnection: Sendable {
         try? await channel.close().get()
     }
 
-    // MARK: What comes
+    // MARK: Reading
 
-    /// The next HTTP answer, which is taken.
-    /// - Parameter isBodiless: the answer to HEAD.
+    /// Consumes and returns the next HTTP answer.
+    /// - Parameter isBodiless: True for the answer to HEAD.
     func answer(isBodiless: Bool = false, within limit: Duration) async -> Outcome<Answer> {
         await next(within: limit) { Self.parseAnswer(&$0, isBodiless: isBodiless) }
     }
 
-    /// Whether what comes next is this; nothing is taken.
+    /// Returns true if the next bytes equal `text`. Consumes nothing.
     func begins(with text: String, within limit: Duration) async -> Bool {
         let wanted = Array(text.utf8)
         let found = await inbox.first(within: limit) { inbox -> Bool? in
@@ -110,7 +109,7 @@ final class RawConnection: Sendable {
         return found ?? .silence
     }
 
-    /// - Returns: nil if it is not complete.
+    /// - Returns: nil if the answer is incomplete.
     private static func parseAnswer(_ bytes: inout [UInt8], isBodiless: Bool) -> Outcome<Answer>? {
         guard let end = find("\r\n\r\n", in: bytes, from: 0) else { return nil }
         let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)

@@ -7,7 +7,7 @@ import SeededRandom
 import TestCluster
 import TestSupport
 
-/// Sends frames that are nearly right, or not at all. Now and then it asks for the counter: a socket that has not been closed must answer.
+/// Sends nearly valid and invalid frames. Now and then it reads the counter: an open socket must answer.
 struct SocketFuzzer {
     var values: FuzzValues
     let targets: FuzzTargets
@@ -16,7 +16,7 @@ struct SocketFuzzer {
     private var connection: RawConnection?
     private var recent: [[UInt8]] = []
     private var asked = 0
-    /// A frame was begun that may never end: the server may wait for the rest of it.
+    /// True if an unfinished frame was sent. The server may wait for the rest of it.
     private var isBroken = false
 
     init(seed: UInt64, targets: FuzzTargets, port: Int, tally: FuzzTally) {
@@ -63,9 +63,9 @@ struct SocketFuzzer {
         return connection
     }
 
-    // MARK: What comes
+    // MARK: Reading
 
-    /// Looks at everything that has come, up to the answer to a request that is in order.
+    /// Checks all received frames, up to the answer to a valid request.
     private mutating func check(_ connection: RawConnection) async {
         asked += 1
         let id = "check\(asked)"
@@ -142,7 +142,7 @@ struct SocketFuzzer {
         }
     }
 
-    /// One message in several frames, perhaps with a ping in between, perhaps without an end.
+    /// Returns one message in several frames, perhaps with a ping in between, perhaps without an end.
     private mutating func fragmented(_ bytes: [UInt8]) -> [UInt8] {
         var (rest, frames, opcode) = (bytes[...], [UInt8](), UInt8(1))
         while !rest.isEmpty {
@@ -155,7 +155,7 @@ struct SocketFuzzer {
         return frames
     }
 
-    /// A header that promises more than follows, or more than is allowed.
+    /// Returns a frame header with a length that exceeds the data or the maximum.
     private mutating func lying() -> [UInt8] {
         let length = values.generator.pick(
             [

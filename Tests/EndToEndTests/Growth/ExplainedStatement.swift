@@ -3,10 +3,11 @@
 import Foundation
 import ProtocolClient
 
-/// A statement that was executed, by itself or in a function, and what it touched, as PostgreSQL's `auto_explain` wrote it into the log.
+/// An executed statement, at top level or inside a function, with the tables it touched. Parsed from PostgreSQL's
+/// `auto_explain` log.
 struct ExplainedStatement {
     let text: String
-    /// By table, which of its partitions were read or locked; those that a condition on the key excluded are not among them.
+    /// The partitions of each table that were read or locked, without those that a condition on the key excluded.
     var partitions: [String: Set<String>] = [:]
 
     private init(_ plan: JSONValue) {
@@ -15,7 +16,7 @@ struct ExplainedStatement {
     }
 
     private mutating func note(_ node: JSONValue) {
-        // A node that was never begun is the partition that was not needed.
+        // A node with zero loops is a partition that was pruned.
         let isUsed = node["Actual Loops"].int ?? 0 > 0 && node["Node Type"].string != "ModifyTable"
         if isUsed, let schema = node["Schema"].string, let relation = node["Relation Name"].string,
             let table = relation.wholeMatch(of: /(.+)_p[0-9]+/)
@@ -25,7 +26,6 @@ struct ExplainedStatement {
         for child in node["Plans"].array ?? [] { note(child) }
     }
 
-    /// All of a server's log.
     static func all(inLog path: String) throws -> [ExplainedStatement] {
         var statements: [ExplainedStatement] = []
         var plan: [Substring]?

@@ -6,11 +6,12 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// docs/architecture.md §11: durable writes grow by dealing conversations out to several servers. It is prepared if every statement about one
-    /// conversation touches one of them.
+    /// docs/architecture.md §11: durable writes scale by distributing conversations over several servers. The schema is
+    /// ready for this if every statement about one conversation touches only one server.
     @Suite("conversations dealt out to partitions")
     struct PartitionTests {
-        /// Statements that are about several conversations, by something in their text, and why they may go to all partitions.
+        /// Statements about several conversations, recognized by a part of their text, with the reason why they may
+        /// touch all partitions.
         private static let about: [(mark: String, reason: String)] = [
             (
                 "FROM conversations.change x WHERE x.created_at >= since",
@@ -41,18 +42,19 @@ extension EndToEnd {
                 try await IndexCommands(app, cluster).make("metadata.status")
                 try await pat.patch(conversation, set("metadata.status", "closed"))
                 #expect(try await pat.does("GET", "/conversations?metadata.status=closed").json.array?.count == 1)
-                // Its log then has nothing half written in it.
+                // A stopped server has no partly written entry in its log.
                 await cluster.postgres.stop()
                 let statements = try ExplainedStatement.all(inLog: cluster.postgres.log)
                 for (text, tables) in Self.scattered(statements) { Issue.record("\(tables): \(text)") }
-                // Or nothing was looked at. Blocks need more receipts than these: see ShardingTests.
+                // Each table must have been touched, otherwise nothing was tested. Blocks need more receipts than
+                // these: see ShardingTests.
                 for table in PartitionedSchema.tables.keys.sorted() where !table.contains("kept_") && !table.hasSuffix("receipt_block") {
                     #expect(statements.contains { $0.partitions[table] != nil }, "\(table)")
                 }
             }
         }
 
-        /// Those that touched more than one partition and are not known to have to.
+        /// Returns statements that touched more than one partition without being on the list of those that must.
         private static func scattered(_ statements: [ExplainedStatement]) -> [String: [String]] {
             var found: [String: [String]] = [:]
             for statement in statements {

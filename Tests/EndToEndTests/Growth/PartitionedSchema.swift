@@ -4,12 +4,13 @@ import Foundation
 import Postgres
 import Schema
 
-/// The schema as it would be where conversations are dealt out to several servers: the same migrations, but every table that begins with a conversation's id is
-/// partitioned by its hash. A partition stands for a server.
+/// The schema for conversations distributed over several servers. It has the same migrations, but every table whose key
+/// begins with a conversation's id is partitioned by the id's hash. A partition stands for a server.
 enum PartitionedSchema {
     static let partitions = 4
 
-    /// With the column that says where a row belongs. The log is divided by time, and each such part by the hash; here there is one part.
+    /// The partitioned tables, with their partition key. The log is partitioned by time, and each such part by the
+    /// hash; here there is one part.
     static let tables = [
         "conversations.conversation": "id", "conversations.roster": "conversation_id", "conversations.participant": "conversation_id",
         "conversations.message": "conversation_id", "conversations.kept_receipts": "conversation_id", "conversations.kept_parts": "conversation_id",
@@ -19,7 +20,7 @@ enum PartitionedSchema {
 
     private static let log = "conversations.change_rest"
 
-    /// - Throws: ``Unchanged`` if the migrations are not what this expects.
+    /// - Throws: ``Unchanged`` if the migrations differ from what this code expects.
     static func migrations() throws -> [Migration] {
         var found: Set<String> = []
         let migrations = Schema.migrations.map { migration in
@@ -30,7 +31,7 @@ enum PartitionedSchema {
         return migrations
     }
 
-    /// One or more statements without an empty line between them.
+    /// Partitions the tables of one or more statements without an empty line between them.
     private static func partition(_ text: String, _ found: inout Set<String>) -> String {
         if let rest = text.firstRange(of: " PARTITION OF conversations.change DEFAULT;") {
             found.insert(log)
@@ -39,7 +40,7 @@ enum PartitionedSchema {
         guard let table = text.firstMatch(of: /CREATE TABLE ([a-z_.]+) \(\n/), let key = tables[String(table.1)],
             let end = text.firstMatch(of: /\n\)( WITH \([^)]*\))?;/)
         else {
-            // No partitions of the log's weeks: they would not be divided.
+            // Omit the weekly partitions of the log, which would not be partitioned further.
             return text.replacingOccurrences(of: "FOR n IN 0..2 LOOP", with: "FOR n IN 1..0 LOOP")
         }
         found.insert(String(table.1))

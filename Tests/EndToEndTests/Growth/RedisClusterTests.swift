@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// docs/architecture.md §11: pub/sub and presence grow with a Redis Cluster.
+    /// docs/architecture.md §11: pub/sub and presence scale with a Redis Cluster.
     @Suite("a Redis Cluster of three masters")
     struct RedisClusterTests {
         @Test("the demo passes, every user hears of everything, and each master has its part of it")
@@ -28,7 +28,7 @@ extension EndToEnd {
             await redis.stop()
         }
 
-        /// So many conversations and users that each master has some of them.
+        /// Uses enough conversations and users that each master owns some of them.
         private static func chat(_ cluster: Cluster) async throws {
             let users = try await cluster.app().signIn((0..<12).map { "user\($0)" })
             var sockets: [ProtocolSocket] = []
@@ -49,7 +49,7 @@ extension EndToEnd {
     }
 }
 
-/// Three masters that share the slots, each a process of its own.
+/// Three masters that share the slots, each in its own process.
 private struct RedisCluster {
     let servers: [PrivateRedis]
 
@@ -86,7 +86,6 @@ private struct RedisCluster {
         for server in servers { await server.stop() }
     }
 
-    /// How often each of these commands was called.
     func calls(of commands: [String], on server: PrivateRedis) async throws -> [String: Int] {
         let lines = try await say(["INFO", "commandstats"], to: server).split(whereSeparator: \.isNewline)
         var calls: [String: Int] = [:]

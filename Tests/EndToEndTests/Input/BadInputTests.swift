@@ -13,7 +13,7 @@ extension EndToEnd {
         struct Case: Sendable, CustomTestStringConvertible {
             let name: String
             let method: String
-            /// `:c` is a conversation the user is in, `:s` one the user is not in.
+            /// The path. `:c` is a conversation of the user, `:s` a conversation that the user is not in.
             let path: String
             let body: String
             let status: Int
@@ -30,7 +30,7 @@ extension EndToEnd {
             }
         }
 
-        /// What must be in no log, in every body that has room for it.
+        /// A value that must not appear in any log. Every request body that has room for it contains it.
         static let secret = "never-in-a-log-\(UInt64.random(in: .min ... .max))"
 
         static let cases: [Case] = [
@@ -135,7 +135,7 @@ extension EndToEnd {
                 #expect(answer.status == 413)
                 #expect(answer.json["id"].string == "invalid_request")
             } catch let error as ProtocolClientError {
-                // A client that is answered while it still sends may not hear the answer.
+                // A client that gets the answer while it still sends may miss it.
                 #expect(error.code == .transport)
             }
             #expect(try await scene.socket.ask("Counter.read").isSuccess)

@@ -8,7 +8,8 @@ import Testing
 extension EndToEnd {
     @Suite("early frames")
     struct EarlyFrameTests {
-        /// Found by fuzzing: the bytes behind the handshake were taken for HTTP, and the gateway died of it.
+        /// A regression test for a fault found by fuzzing: the gateway crashed because it parsed the bytes after the
+        /// handshake as HTTP.
         @Test("frames in the same segment as the handshake are answered when it is done, or dropped if it is refused")
         func early() async throws {
             let cluster = try await Cluster.shared()

@@ -6,10 +6,10 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// HTTP as no client library speaks it, byte by byte.
+    /// Edge cases of HTTP that no client library sends, byte by byte.
     @Suite("the edges of HTTP")
     struct HTTPTests {
-        /// What is refused before any route sees it.
+        /// A request that is refused before it reaches a route.
         struct Case: CustomTestStringConvertible, Sendable {
             let name: String
             let text: String
@@ -152,7 +152,7 @@ extension EndToEnd {
                 await kept.send(Array("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".utf8))
                 let reply = try await answer(kept)
                 #expect(reply.status == 200 && reply.headers.contains { $0.lowercased() == "connection: keep-alive" })
-                // It knows no chunks.
+                // HTTP/1.0 has no chunked encoding.
                 #expect(!reply.headers.contains { $0.lowercased().hasPrefix("transfer-encoding") })
             }
             await kept.close()
@@ -190,7 +190,7 @@ extension EndToEnd {
             #expect(await connection.begins(with: "HTTP/1.1 \(status) ", within: Waiting.limit))
             let refusal = try await answer(connection)
             #expect(refusal.status == status)
-            // The server does not read the body any more.
+            // The server stops reading the body.
             #expect(refusal.headers.contains { $0.lowercased() == "connection: close" })
             try await eventually("the connection ends") { connection.isClosed }
         }

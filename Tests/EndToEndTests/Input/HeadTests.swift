@@ -8,7 +8,8 @@ import Testing
 extension EndToEnd {
     @Suite("HEAD")
     struct HeadTests {
-        /// Found by fuzzing: the body of the refusal was taken for the beginning of the next answer.
+        /// A regression test for a fault found by fuzzing: the body of the refusal was parsed as the beginning of the
+        /// next answer.
         @Test("a refused HEAD has no body, so that the connection can be used for the next request", arguments: ["/conversations", "/nowhere"])
         func refused(_ path: String) async throws {
             let cluster = try await Cluster.shared()

@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("rate limits")
     struct RateLimitTests {
-        /// So slow that nothing comes back while the test runs.
+        /// Rates so low that no token is added while the test runs.
         private static let size = Cluster.Size(
             settings: [
                 "STRATA_RATE_LIMIT_SESSION": "0.01/5", "STRATA_RATE_LIMIT_ADDRESS": "0.01/20", "STRATA_RATE_LIMIT_SERVER": "0.01/50",
@@ -28,7 +28,7 @@ extension EndToEnd {
             }
         }
 
-        /// The address of an app's own server is not counted once its token is known; its token is.
+        /// Expects requests with a valid server token to count against the token, not against the address.
         private func servers(_ server: AppServer, other: AppServer) async throws {
             func ask(_ server: AppServer, from address: String) async throws -> RESTAnswer {
                 try await server.call("GET", "/users/ana/conversations", headers: ["X-Forwarded-For": address])
@@ -40,12 +40,12 @@ extension EndToEnd {
             }
             var answer: RESTAnswer
             repeat { answer = try await ask(server, from: "10.0.0.5") } while answer.isSuccess
-            // However the path is spelled.
+            // The limit applies to every spelling of the path.
             let headers = ["X-Forwarded-For": "10.0.0.5"]
             #expect(try await server.call("GET", "//users/ana/conversations", app: "/" + server.appID, headers: headers).status == 429)
             #expect("\(answer.status) \(answer.errorID ?? "")" == "429 rate_limit_exceeded")
             #expect(answer.header("Retry-After") != nil)
-            // Another app's server, which nothing is known of there.
+            // Another app's server has its own limit. Its app has no such user.
             #expect(try await ask(other, from: "10.0.0.5").status == 404)
         }
 

@@ -10,11 +10,12 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Bounds on what leaves a gateway. Each test has a system of its own, for it fills it.
+    /// Bounds on outgoing data. Each test fills its system and therefore has its own.
     @Suite("limits of what leaves", .timeLimit(.minutes(10)))
     struct AnswerLimitTests {
         private static let bound = 64 << 20
-        /// Of the metadata of one conversation, as it would be from before there was a limit.
+        /// The number of metadata leaves of one conversation, far above today's limit. Such trees can exist from before
+        /// there was a limit.
         private static let leaves = 5000
         private static let treeBytes = 2000.0 * Double(leaves)
         private static let readers = 12
@@ -37,15 +38,17 @@ extension EndToEnd {
             "twelve sockets that ask for a large conversation and do not read: memory keeps its bound, others are answered, there is room again",
             .long)
         func silentSockets() async throws {
-            // While there is little room, clients are cut off after a twelfth of the time. A slow machine must make the next answers within that, or there is
-            // room again before one is refused.
+            // When the budget is nearly used up, slow clients are cut off after a twelfth of the timeout. On a slow
+            // machine, the next answers must be ready within that time. Otherwise there is room again before one is
+            // refused.
             let settings = ["STRATA_ANSWER_BYTES": "\(Self.bound)", "STRATA_STALL_TIMEOUT": "30s"]
             try await Cluster.with(Cluster.Size(settings: settings.merging(Cluster.patient) { $1 })) { cluster in
                 let app = try await cluster.app()
                 let earlier = try await app.signIn(["ana", "ben"])
                 let conversation = try await earlier[0].converse(with: [earlier[1]])
                 try await LargeAnswerTests.grow(cluster, leaves: Self.leaves)
-                // Sessions from after that: their sockets are not told of the conversation by themselves.
+                // The second sessions are newer than the large tree, so their sockets are not sent the conversation
+                // unasked.
                 let users = try await app.signIn(["ana", "ben"])
                 let honest = try await users[1].open()
                 let gateway = cluster.instances(of: .gateway)[0]
@@ -60,13 +63,14 @@ extension EndToEnd {
                     #expect(try await users[1].call("GET", "/ping").status == 200)
                     #expect(try await honest.ask("Counter.read").isSuccess)
                     let waiting = try await gateway.metric("strata_gateway_socket_backlog_bytes")
-                    // A client that holds much while there is little room has little time.
+                    // A client that holds a large answer has little time while the budget is nearly used up.
                     let cut = try await gateway.metric("strata_gateway_connections_cut_total", #"reason="stalled""#)
                     return Int((waiting / Self.treeBytes).rounded()) + Int(try await Self.refusals(of: gateway)) + Int(cut) >= Self.readers
                 }
                 #expect(try await gateway.metric("strata_gateway_answer_bytes") <= Double(Self.bound))
                 try await eventually("a large answer is refused, over REST and on a socket") {
-                    // On a slow machine some are cut off sooner than another one has its answer, so several come at a time.
+                    // On a slow machine some clients are cut off before another one has its answer, so several are
+                    // started at a time.
                     for _ in 0..<4 {
                         let said = SilentReader.socket(saying: Self.request(users), token: users[0].token)
                         silent.append(try #require(await SilentReader.open(cluster.urls[0], saying: said)))
@@ -75,7 +79,6 @@ extension EndToEnd {
                 }
                 #expect(try await Self.refusals(of: gateway) > 0)
                 #expect(try await gateway.metric("strata_gateway_answer_bytes") <= Double(Self.bound))
-                // Short ones are not.
                 try await users[0].send("short", to: conversation)
                 #expect(try await users[1].call("GET", conversation.path + "/messages").isSuccess)
                 let peak = try await Self.memory(gateway, "VmHWM")
@@ -94,12 +97,13 @@ extension EndToEnd {
             }
         }
 
-        /// How many answers found no room.
+        /// Returns the number of requests refused because the answer budget was exhausted.
         private static func refusals(of gateway: ServiceProcess) async throws -> Double {
             try await gateway.metric("strata_gateway_refused_requests_total", #"by="answer_bytes""#)
         }
 
-        /// Whether there is no room for another large answer, which both have to say in the documented way.
+        /// Returns true if there is no room for another large answer. Both transports must then refuse it in the
+        /// documented way.
         private static func isRefused(_ users: [TestUser], _ honest: ProtocolSocket, _ conversation: Conversation) async throws -> Bool {
             let create = try await honest.ask("Conversation.create", nil, ["participants": [.string(users[0].identity)]])
             let large = try await users[1].call("GET", conversation.path)
@@ -118,7 +122,7 @@ extension EndToEnd {
                 let gateway = cluster.instances(of: .gateway)[0]
                 let list = try await users[0].call("GET", "/conversations?page_size=1")
                 let one = try #require(list.json[0]["id"].string.map(layerPath))
-                // A single object, and a page that leaves in pieces.
+                // A single object, and a page that is sent in batches.
                 for path in [one, "/conversations?page_size=3"] {
                     let before = try await gateway.metric("strata_gateway_connections_cut_total", #"reason="stalled""#)
                     let silent = try await LargeReader.get(path, by: users[0], port: cluster.port, isReading: false)

@@ -8,10 +8,10 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Bounds on what waits. Each test has a system of its own, for it makes it wait.
+    /// Bounds on queued data. Each test blocks its system and therefore has its own.
     @Suite("limits of what waits")
     struct ByteLimitTests {
-        /// Parts of a message of about so many bytes.
+        /// Returns a message with parts of about `bytes` bytes in total.
         private static func message(_ text: String, bytes: Int) -> JSONValue {
             var parts: [JSONValue] = [["mime_type": "text/plain", "body": .string(text)]]
             let filling = String(repeating: "x", count: 2000)
@@ -75,7 +75,8 @@ extension EndToEnd {
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let conversation = try await users[0].converse(with: [users[1]])
                 let gateway = cluster.instances(of: .gateway)[0]
-                // All come from one address, which may hold a quarter of it. Each leaves out the end of its body.
+                // All requests come from one address, which may use a quarter of the budget. Each omits the end of its
+                // body.
                 let (missing, whole) = (1000, 1_000_000)
                 let head = """
                     POST \(conversation.path)/messages HTTP/1.1\r\nHost: localhost\r\nAccept: application/vnd.layer+json; version=3.0\r\n\
@@ -96,7 +97,7 @@ extension EndToEnd {
                 #expect(large.errorID == "service_unavailable")
                 #expect(large.header("Retry-After") != nil)
                 #expect(try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) == 1)
-                // Short ones still fit.
+                // Short requests still fit.
                 try await users[1].send("short", to: conversation)
                 for connection in slow { await connection.send(Array(repeating: 0x20, count: missing)) }
                 for connection in slow {
@@ -127,7 +128,7 @@ extension EndToEnd {
                             return answer
                         }
                     }
-                // Some are answered while it hangs, by the bound; the others by their deadline.
+                // While the database hangs, some calls are refused by the bound. The others end at their deadline.
                 try await eventually("some are refused") { try await service.metric("strata_postgres_refused_total") > 0 }
                 #expect(try await service.metric("strata_postgres_queue_depth", #"pool="strata-conversations""#) <= 8)
                 #expect(await answers.first(within: Waiting.limit) { $0 > 0 ? true : nil } == true)
@@ -152,7 +153,8 @@ extension EndToEnd {
                 try await socket.change("create", "Conversation", conversation.id)
                 let service = cluster.instances(of: .conversations)[0]
                 await cluster.redis.suspend()
-                // What waits is given up with the connection, if that says nothing for long: it is looked for after each message.
+                // If the connection is silent for too long, it is closed and its queue discarded. Therefore check after
+                // each message.
                 var (waits, most) = (false, 0.0)
                 for number in 0..<12 {
                     try await users[0].send("message \(number)", to: conversation)

@@ -7,7 +7,7 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Bounds on connections. Each test has a system of its own, for it fills it.
+    /// Bounds on connections. Each test fills its system and therefore has its own.
     @Suite("limits of connections")
     struct ConnectionLimitTests {
         @Test("over the process's bound new connections are told to come again, what is open goes on, and who leaves makes room")
@@ -20,7 +20,7 @@ extension EndToEnd {
                 #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="process""#) >= 1)
                 #expect(gateway.lines(containing: "new connections are refused").count == 1)
                 #expect(gateway.lines(containing: "new connections are refused").allSatisfy { $0.contains("STRATA_CONNECTIONS") })
-                // A request that has no connection yet is told the same, and when to come again.
+                // A refused connection without a WebSocket gets the same error, with the time for a retry.
                 let raw = try await RawConnection.open(port: cluster.port)
                 await raw.send(Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
                 let answer = await raw.answer(within: Waiting.limit)
@@ -63,7 +63,7 @@ extension EndToEnd {
         @Test("sockets open and hear what is published on every event loop, also beyond the 64th")
         func loops() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_EVENT_LOOP_THREADS": "70"])) { cluster in
-                // Connections land on the loops in turn.
+                // Connections are assigned to the loops in turn.
                 let crowd = try await Crowd.of(75, cluster)
                 try await crowd.goesOn("everywhere")
             }
@@ -101,7 +101,7 @@ extension EndToEnd {
 
         @Test("a gateway that has run out of descriptors nevertheless serves whom it has, says what is missing, and takes others when there are some")
         func outOfDescriptors() async throws {
-            // More connections than the limit of open files has room for: what an operator should not set.
+            // The connection limit exceeds the limit of open files. Operators should not set this.
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "10000"], openFiles: [.gateway: 120])) { cluster in
                 let crowd = try await Crowd.fill(cluster, atMost: 120)
                 let gateway = cluster.instances(of: .gateway)[0]
@@ -112,7 +112,7 @@ extension EndToEnd {
                 try await eventually("there is room again") { (try? await crowd.join()) != nil }
                 try await eventually("and it says so") { !gateway.lines(containing: "connections are accepted again").isEmpty }
                 #expect(try await gateway.metric("strata_process_accept_failures_total", #"listener="clients""#) >= 1)
-                // A line when it began and one when it was over, whatever the number of attempts.
+                // One line at the beginning and one at the end, regardless of the number of attempts.
                 #expect(gateway.lines(containing: "connections cannot be accepted").count <= 3)
                 try await crowd.goesOn("room again")
             }
@@ -126,12 +126,12 @@ extension EndToEnd {
                 let conversation = try await users[0].converse(with: [users[1]])
                 let service = cluster.instances(of: .conversations)[0]
                 var strangers: [RawConnection] = []
-                // At the port for services: bounded before the descriptors run out.
+                // The service port has a connection limit below the number of descriptors.
                 for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.port)) }
                 try await eventually("strangers are refused") { try await service.metric("strata_rpc_server_refused_connections_total") >= 1 }
                 try await users[0].send("beside strangers", to: conversation)
                 try await socket.message("beside strangers")
-                // At the port for operators, which has a limit of its own: until nothing is left.
+                // The admin port has its own limit. Use it to exhaust the descriptors.
                 for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.adminPort)) }
                 try await eventually("the limit is named") { !service.lines(containing: "connections cannot be accepted").isEmpty }
                 for number in 0..<5 { try await users[0].send("without descriptors \(number)", to: conversation) }
@@ -146,7 +146,7 @@ extension EndToEnd {
     }
 }
 
-/// Ana, and Ben with as many sockets as a gateway takes.
+/// Ana with one socket, and Ben with as many as a gateway accepts.
 private final class Crowd {
     private let ana: ProtocolSocket
     private let ben: TestUser
@@ -159,7 +159,7 @@ private final class Crowd {
         self.conversation = conversation
     }
 
-    /// So many sockets, none of which is refused.
+    /// Opens `count` sockets. Throws if one is refused.
     static func of(_ count: Int, _ cluster: Cluster) async throws -> Crowd {
         let crowd = try await Crowd(cluster)
         for _ in 0..<count { try await crowd.join() }
@@ -173,15 +173,15 @@ private final class Crowd {
         try await ana.change("create", "Conversation", conversation.id)
     }
 
-    /// Opens sockets until one is refused, or not answered.
-    /// - Parameter patience: how long a socket may take to open.
+    /// Opens sockets until one is refused or not answered.
+    /// - Parameter patience: The maximum time for opening a socket.
     static func fill(_ cluster: Cluster, atMost limit: Int, patience: Duration = .seconds(5)) async throws -> Crowd {
         let crowd = try await Crowd(cluster)
         while crowd.sockets.count < limit {
             do {
                 try await crowd.join(within: patience)
             } catch {
-                // What is refused is told so, unless there is no descriptor to tell it on.
+                // A refused connection gets an answer, unless there is no descriptor to send it on.
                 if let error = error as? ProtocolClientError, let answer = error.answer {
                     #expect(answer.status == 503)
                     #expect(answer.errorID == "service_unavailable")
@@ -199,7 +199,6 @@ private final class Crowd {
         sockets.append(socket)
     }
 
-    /// Closes so many.
     func leave(_ count: Int) async throws {
         for _ in 0..<count {
             guard let socket = sockets.popLast() else { throw Problem("fewer than \(count) connections were taken") }
@@ -207,7 +206,7 @@ private final class Crowd {
         }
     }
 
-    /// Ana says something, on an open socket, and every open socket of Ben hears it.
+    /// Sends a message from Ana's open socket and expects it on every open socket of Ben.
     func goesOn(_ text: String) async throws {
         #expect(try await ana.ask("Message.create", conversation.id, TestUser.message(text)).isSuccess)
         for socket in sockets {

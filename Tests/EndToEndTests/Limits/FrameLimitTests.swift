@@ -9,7 +9,7 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Clients that refuse frames of more than 4 MB. The test has a system of its own, whose operator has set no limit to metadata.
+    /// Clients that refuse frames of more than 4 MB. The test has its own system without a limit on metadata.
     @Suite("frames of limited size", .timeLimit(.minutes(5)))
     struct FrameLimitTests {
         private func open(_ user: TestUser) async throws -> ProtocolSocket {
@@ -18,7 +18,7 @@ extension EndToEnd {
             return try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
         }
 
-        /// The metadata that a client has after these packets.
+        /// Returns a client's metadata after applying these packets.
         private func metadata(_ packets: [ReceivedPacket], of conversation: Conversation, from object: JSONValue) -> JSONValue {
             var metadata = object["metadata"]
             for packet in packets where packet.isChange("update", of: "Conversation", id: conversation.id) {

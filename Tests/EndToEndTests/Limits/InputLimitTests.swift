@@ -8,16 +8,15 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Bounds on what clients send to a gateway. Each test has a system of its own, for it fills it.
+    /// Bounds on incoming data. Each test fills its system and therefore has its own.
     @Suite("limits of what arrives", .timeLimit(.minutes(5)))
     struct InputLimitTests {
         private static let bound = 32 << 20
-        /// Memory of threads and buffers that the budget does not count.
+        /// Memory in bytes of threads and buffers that the budget does not count.
         private static let slack = 64 << 20
 
         private static func resident(_ gateway: ServiceProcess) async throws -> Int { ProcessWatch.sample(try #require(await gateway.pid)).memory }
 
-        /// Opens a socket that sends whatever bytes it is given.
         private static func open(_ user: TestUser, port: Int) async throws -> RawConnection {
             let connection = try await RawConnection.open(port: port)
             let head =
@@ -30,7 +29,7 @@ extension EndToEnd {
             return connection
         }
 
-        /// The code of the close frame, or the error of the first unsuccessful response.
+        /// Returns the code of the close frame, or the error of the first unsuccessful response.
         private static func refusal(_ connection: RawConnection) async -> String? {
             while case .value(let frame) = await connection.frame(within: Waiting.limit) {
                 if frame.opcode == 8 { return "\(frame.payload.prefix(2).reduce(0) { $0 << 8 | Int($1) })" }
@@ -59,7 +58,7 @@ extension EndToEnd {
                         #expect(try await honest.ask("Message.create", conversation.id, TestUser.message("\(sockets.count)")).isSuccess)
                     }
                 }
-                // Each holds a megabyte, and the large input of one address has a quarter of the bound.
+                // Each socket holds 1 MB. One address may use a quarter of the bound for large input.
                 let taken = (Self.bound / 4) >> 20
                 try await eventually("those beyond the bound are refused") {
                     try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) >= Double(60 - taken)
@@ -91,7 +90,7 @@ extension EndToEnd {
                 var sockets: [RawConnection] = []
                 for _ in 0..<30 { sockets.append(try await Self.open(users[0], port: cluster.port)) }
                 await cluster.postgres.suspend()
-                // Each takes 3.5 MB when it is parsed: of one address two fit.
+                // Each frame takes 3.5 MB when parsed, so two of one address fit.
                 let crowded = frame(12_000)
                 for socket in sockets {
                     for _ in 0..<3 { await socket.send(crowded) }

@@ -10,10 +10,10 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Answers that are large are fetched, rendered and sent a batch at a time. Each test has a system of its own.
+    /// Large answers, which are fetched, rendered and sent in batches. Each test has its own system.
     @Suite("large answers", .timeLimit(.minutes(10)))
     struct LargeAnswerTests {
-        /// Gives every conversation a tree of so many leaves of 2,000 bytes, as if they had been patched one by one.
+        /// Gives every conversation a tree of `leaves` leaves of 2,000 bytes, as if they had been patched one by one.
         static func grow(_ cluster: Cluster, leaves: Int) async throws {
             try await cluster.sql(
                 """
@@ -22,7 +22,7 @@ extension EndToEnd {
                 """)
         }
 
-        /// So many conversations of one user, all with large trees.
+        /// Creates `count` conversations of one user, all with large trees.
         static func conversations(_ count: Int, leaves: Int, in cluster: Cluster) async throws -> [TestUser] {
             let users = try await cluster.app().signIn(["ana", "ben"])
             for number in 0..<count {
@@ -36,7 +36,7 @@ extension EndToEnd {
         func conversations() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await Self.conversations(100, leaves: 400, in: cluster)
-                // What single requests get, by id: it is the same in every order.
+                // The answers to single requests, by id. They are the same in every sort order.
                 var singles: [String: ByteBuffer] = [:]
                 for order in ["created_at", "last_message"] {
                     let reader = try await LargeReader.get("/conversations?page_size=100&sort_by=\(order)", by: users[1], port: cluster.port)
@@ -46,7 +46,7 @@ extension EndToEnd {
                     #expect(list.header("Layer-Count") == "100")
                     #expect(list.header("Content-Type") == "application/json")
                     #expect(list.body.readableBytes > 80_000_000)
-                    // Byte by byte what the objects are, newest first.
+                    // The list must equal the single objects byte by byte, newest first.
                     var rest = list.body
                     let opening = rest.readInteger(as: UInt8.self)
                     #expect(opening == UInt8(ascii: "["))
@@ -61,7 +61,7 @@ extension EndToEnd {
                         let single = try #require(singles[id])
                         ids.insert(id)
                         let element = rest.readSlice(length: single.readableBytes)
-                        // Not within the macro, which would keep a copy of both.
+                        // Compare outside of the macro, which would keep a copy of both.
                         let isSame = element == single
                         try #require(isSame)
                     }
@@ -87,7 +87,7 @@ extension EndToEnd {
                 #expect(list.header("Transfer-Encoding") == "chunked")
                 let texts = list.json.array?.map { $0["parts"][0]["body"].string } ?? []
                 #expect(texts == (1..<20).reversed().map { "message \($0)" })
-                // Of the page the first batch alone was there when the header was sent.
+                // Only the first batch of the page was available when the header was sent.
                 let last = try #require(list.json.array?.last?["id"].string)
                 let escaped = last.replacingOccurrences(of: ":", with: "%3A").replacingOccurrences(of: "/", with: "%2F")
                 #expect(list.header("Link") == "<https://chat.test\(conversation.path)/messages?page_size=19&from_id=\(escaped)>; rel=\"next\"")
@@ -121,7 +121,7 @@ extension EndToEnd {
                     #expect(loaded.compactMap { $0["id"].string } == conversations)
                     #expect(loaded[0]["messages"].array?.count == 1 && loaded[1]["messages"].array?.count == 1)
                     #expect(loaded[0].object?["messages_next"] == nil && loaded[1].object?["messages_next"] == nil)
-                    // A megabyte has no room for six; the list of messages goes on with the rest.
+                    // 1 MB has no room for six messages. The list of messages continues with the rest.
                     let first = try #require(loaded[2]["messages"].array)
                     #expect((1..<6).contains(first.count))
                     let rest = try await users[1].does("GET", EndToEndTests.path(of: #require(loaded[2]["messages_next"].string)))

@@ -6,18 +6,18 @@ import TestCluster
 
 @testable import StrataCommand
 
-/// A client that asks for one thing, and takes the answer as it likes: at once, or not at all until it is told to.
+/// A client that sends one request and reads the answer either at once or only when told to.
 final class LargeReader: Sendable {
     struct Inbox: Sendable {
         var bytes = ByteBuffer()
         var isClosed = false
     }
 
-    /// An answer that was taken to its end, or to the end of the connection.
+    /// An answer, read to its end or to the end of the connection.
     struct Answer: Sendable {
         let head: String
         let body: ByteBuffer
-        /// False: the connection ended before it did.
+        /// False if the connection ended before the answer did.
         let isComplete: Bool
 
         var status: String { String(head.split(separator: "\r\n").first ?? "") }
@@ -48,8 +48,8 @@ final class LargeReader: Sendable {
         self.inbox = inbox
     }
 
-    /// Asks for `path`.
-    /// - Parameter isReading: false: nothing is taken, beyond what the kernels hold, until ``resume()``.
+    /// Sends a GET request for `path`.
+    /// - Parameter isReading: False to read nothing, beyond the kernels' buffers, until ``resume()``.
     static func get(_ path: String, by user: TestUser, port: Int, isReading: Bool = true) async throws -> LargeReader {
         let inbox = ObservedState(Inbox())
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -66,12 +66,12 @@ final class LargeReader: Sendable {
         return LargeReader(channel: channel, inbox: inbox)
     }
 
-    /// Takes what there is from now on.
     func resume() async throws { try await channel.setOption(.autoRead, value: true).get() }
 
     func close() async { try? await channel.close().get() }
 
-    /// Waits for the end of the connection. 80 MB take a service without optimization a while, and a busy machine several times as long.
+    /// Waits for the end of the connection. A service built without optimization needs a while for 80 MB, and a busy
+    /// machine several times as long.
     func answer() async throws -> Answer {
         guard let bytes = await inbox.first(within: Waiting.limit * 5, { $0.isClosed ? $0.bytes : nil }) else { throw Problem("no end of an answer") }
         return try Self.parse(bytes)

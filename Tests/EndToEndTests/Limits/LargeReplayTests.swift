@@ -9,12 +9,12 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Replays that have to bring much, and conversations that cannot be brought. Each test has a system of its own.
+    /// Large replays, and conversations that are too large to be shown. Each test has its own system.
     @Suite("large replays", .timeLimit(.minutes(10)))
     struct LargeReplayTests {
         private static let longAgo: JSONValue = ["from_timestamp": "2020-01-01T00:00:00.000Z"]
 
-        /// The most memory that a process has had resident so far, in MB.
+        /// Returns the peak resident memory of a process so far, in MB.
         private func peak(of process: ServiceProcess) async throws -> Int {
             let pid = try #require(await process.pid)
             let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
@@ -39,7 +39,8 @@ extension EndToEnd {
             }
         }
 
-        /// Gives one conversation a tree of 80 MB, which is more than any answer holds, and has it counted as the service does.
+        /// Gives a conversation a tree of 80 MB, which exceeds the limit of any answer.
+        /// - Parameter isCounted: True to record the tree's size, as the service does.
         private func inflate(_ conversation: Conversation, _ cluster: Cluster, isCounted: Bool) async throws {
             let id = conversation.id.suffix(36)
             try await cluster.sql(
@@ -86,7 +87,8 @@ extension EndToEnd {
                 try await ana.send("live", to: small)
                 try await socket.message("live")
 
-                // Added to one while connected: again the others go on, and it comes when it can.
+                // Ben is added to a large conversation while connected. The other conversations go on, and it is shown
+                // once it fits.
                 let late = try await ana.converse(with: [cleo], distinct: false)
                 try await inflate(late, cluster, isCounted: isCounted)
                 try await ana.patch(late, add(ben))
@@ -102,7 +104,6 @@ extension EndToEnd {
                 try await ana.send("at last", to: late)
                 try await socket.message("at last")
                 #expect(try await ben.view(of: large)["id"].string == large.id)
-                // It was said once of each.
                 #expect(try await gateway.metric("strata_gateway_unshown_conversations_total") == 3)
                 #expect(gateway.lines(containing: "cannot be shown").count == 3)
                 #expect(socket.faults == [])

@@ -2,7 +2,6 @@
 
 import TestCluster
 
-/// Something that a test cannot go on with.
 struct Problem: Error, CustomStringConvertible {
     let description: String
 
@@ -10,6 +9,6 @@ struct Problem: Error, CustomStringConvertible {
 }
 
 extension Cluster {
-    /// Of the first gateway, for clients.
+    /// The first gateway's port for clients.
     var port: Int { instances(of: .gateway)[0].port }
 }

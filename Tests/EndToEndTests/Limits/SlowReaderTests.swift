@@ -7,11 +7,12 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Promise 10 of the architecture: a slow reader harms only itself.
+    /// Promise 3.10 of docs/architecture.md: a slow reader harms only itself.
     @Suite("slow readers")
     struct SlowReaderTests {
         private static let bound = 65_536
-        /// What one message makes, which waits whatever the bound is if nothing else does.
+        /// An upper bound for the bytes of one message's packets. They are queued regardless of the limit if nothing
+        /// else is queued.
         private static let packets = 40_000
         private static let slow = 200
 
@@ -26,7 +27,7 @@ extension EndToEnd {
                 let slow = try await stoppedSockets(of: users[3], conversation)
                 let gateway = cluster.instances(of: .gateway)[0]
                 var (sent, greatest, hasTyped) = (0, 0.0, false)
-                // As much as it takes: what the kernels hold for each is not ours to say.
+                // Send until all are closed. The test cannot know how much the kernels buffer for each socket.
                 while try await gateway.metric("strata_gateway_slow_sockets_closed_total") < Double(Self.slow) {
                     #expect(sent < 400)
                     guard sent < 400 else { break }
@@ -51,14 +52,14 @@ extension EndToEnd {
             }
         }
 
-        /// Who reads hears of it; for who does not, it is dropped.
+        /// Sends a typing signal. Fast readers receive it; for slow readers it is dropped.
         private static func type(_ fast: [ProtocolSocket], in conversation: Conversation, _ gateway: ServiceProcess) async throws {
             try await fast[0].typing("started", in: conversation.id)
             _ = try await fast[1].nextPacket("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
             try await eventually("it is dropped for slow ones") { try await gateway.metric("strata_gateway_ephemerals_dropped_total") > 0 }
         }
 
-        /// Each has heard of the conversation, and then reads nothing more.
+        /// Opens sockets that receive the conversation and then stop reading.
         private func stoppedSockets(of user: TestUser, _ conversation: Conversation) async throws -> [ProtocolSocket] {
             var options = ProtocolSocket.Options()
             options.receiveBuffer = 16_384
@@ -75,12 +76,12 @@ extension EndToEnd {
             return sockets
         }
 
-        /// One that reads again sees why it was closed, and has everything after a replay.
+        /// Expects a socket that reads again to see why it was closed, and to get everything by a replay.
         private func comesBack(_ sockets: [ProtocolSocket], sent: Int, _ user: TestUser) async throws {
             for socket in sockets.prefix(5) {
                 try await socket.resumeReading()
                 let closure = try await socket.waitForClose(deadline: Waiting.deadline)
-                // The close frame stands behind what was not read, and goes with it if the client is too slow even for that.
+                // The close frame follows the unread data. It is lost with that data if the client is too slow.
                 #expect(closure.code == 1013 || closure.code == nil)
                 let since = try #require(socket.history.last?.timestamp)
                 let seen = Set(socket.history.compactMap { Self.text($0) })
@@ -98,7 +99,7 @@ extension EndToEnd {
             packet.isChange("create", of: "Message") ? packet.data["parts"][0]["body"].string : nil
         }
 
-        /// About 16 KB.
+        /// Returns a message of about 16 KB.
         private static func message(_ text: String) -> JSONValue {
             let filling: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
             return ["parts": .array([["mime_type": "text/plain", "body": .string(text)]] + Array(repeating: filling, count: 8))]

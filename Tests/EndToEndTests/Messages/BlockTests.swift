@@ -8,10 +8,11 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// What clients see of blocks. Who sees which messages, in every combination, is in the tests of the conversations service.
+    /// The effects of blocks on clients. The tests of the conversations service cover who sees which messages, in every
+    /// combination.
     @Suite("blocks")
     struct BlockTests {
-        /// Ana, Ben and Cleo in one conversation, each with a socket; Ben's is at another gateway.
+        /// Ana, Ben and Cleo in one conversation, each with a socket. Ben's socket is at another gateway.
         private struct Scene {
             let users: [TestUser]
             let sockets: [ProtocolSocket]
@@ -53,7 +54,7 @@ extension EndToEnd {
             }
             try await scene.ana.does("PUT", "/blocks/users/cleo")
             try await scene.ana.does("PUT", "/blocks/users/never%2Fseen")
-            // What has no effect is told nowhere.
+            // A block without effect is not announced.
             #expect(try await scene.ana.does("PUT", "/blocks/users/ben").header("Strata-User-Position") == nil)
             let all = try await scene.ana.does("GET", "/blocks")
             #expect(all.json.array?.compactMap { $0["user_id"].string } == ["ben", "cleo", "never/seen"])
@@ -107,7 +108,7 @@ extension EndToEnd {
                 #expect(try await scene.messages(of: user) == expected[index])
                 let told = scene.sockets[index].history.filter { $0.isChange("create", of: "Message") }
                 #expect(told.compactMap { $0.data["parts"][0]["body"].string } == expected[index])
-                // What was told, count for count, is what is shown.
+                // The counts from packets must equal those of the view.
                 let view = try await user.view(of: conversation)
                 let replica = try #require(scene.sockets[index].replica(of: conversation))
                 #expect(replica.total == view["total_message_count"].int && replica.unread == view["unread_message_count"].int)
@@ -119,7 +120,7 @@ extension EndToEnd {
             for socket in scene.sockets { try await socket.message("5") }
             let seen = try await ben.does("GET", layerPath(hidden)).json["recipient_status"]
             #expect(seen[ana.identity].string == "sent")
-            // No packet says to the sender that it was read either: neither by its id nor by "all".
+            // The sender is not told of the reading either, neither for the single message nor by "all read".
             let toBen = scene.sockets[1].history
             #expect(!toBen.contains { $0.objectType == "Message" && $0.operation == "update" && $0.body["object"]["id"].string == hidden })
             #expect(!toBen.contains { $0.body["method"].string == "Conversation.mark_all_read" })
@@ -174,7 +175,7 @@ extension EndToEnd {
             #expect(try await bens.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
             let sync = try await anas.ask("Presence.sync", nil, ["ids": [.string(scene.ben.identity)]])
             #expect(sync.data["changes"][0]["data"].has("set", property: "presence.status", value: "offline"))
-            // Cleo is told of both, and only Cleo.
+            // Only Cleo receives both typing signals.
             try await eventually("cleo sees ana and ben type") {
                 for socket in [anas, bens] { try await socket.typing("started", in: scene.conversation.id) }
                 let typists = scene.sockets[2].history.filter { $0.isTyping() }.compactMap { $0.data["sender"]["user_id"].string }
@@ -207,7 +208,7 @@ extension EndToEnd {
             #expect(try await server.does("GET", as: "ana", "/blocks").json == [["user_id": "ben"]])
             #expect(try await server.does("GET", as: "nobody", "/blocks").json == [])
             #expect(try await server.call("POST", "/users/ana/blocks", [:]).json["id"].string == "missing_property")
-            // A user who has not been heard of has a list as soon as there is something on it.
+            // An unknown user has a block list as soon as it has an entry.
             #expect(try await server.does("POST", as: "new", "/blocks", ["user_id": "ana"]).status == 204)
             #expect(try await server.does("GET", as: "new", "/blocks").json == [["user_id": "ana"]])
             #expect(try await server.does("DELETE", as: "ana", "/blocks/ben").status == 204)

@@ -10,7 +10,7 @@ import Testing
 extension EndToEnd {
     @Suite("receipts of many messages")
     struct BulkReceiptTests {
-        /// `STRATA_RECEIPTS` says how many thousands.
+        /// The number of requests, with 1,000 receipts each, from `STRATA_RECEIPTS`.
         private static let requests = ProcessInfo.processInfo.environment["STRATA_RECEIPTS"].flatMap(Int.init) ?? 1
 
         @Test("a thousand in one request: open sockets are told each of them, stay open, and a replay tells them again")

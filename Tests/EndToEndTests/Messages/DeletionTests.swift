@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("deletions")
     struct DeletionTests {
-        /// Two users, their sockets, and a conversation with two messages of Ana's.
+        /// Two users with sockets, and a conversation with two messages by Ana.
         private struct Scene {
             let ana: TestUser
             let ben: TestUser
@@ -27,7 +27,8 @@ extension EndToEnd {
                 for socket in [anas, bens] { try await socket.message("second") }
             }
 
-            /// Something later in another conversation, which both see: what was sent before has come by then, if it was sent at all.
+            /// Sends a message in another conversation of both users and waits for it. Everything sent before it has
+            /// then arrived.
             func witness() async throws {
                 let other = try await ana.converse(with: [ben], distinct: false)
                 try await ana.send("witness", to: other)

@@ -22,7 +22,8 @@ extension EndToEnd {
             try await socket.nextPacket("typing \(action)", deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
         }
 
-        /// A signal is dropped while its socket is still joining the conversation, so it is repeated, as clients do.
+        /// Starts typing and waits until the other socket sees it. A signal is dropped while its socket is still
+        /// joining the conversation, so it is repeated, as clients do.
         private func startTyping(
             _ typist: ProtocolSocket, _ conversation: Conversation, seenOn other: ProtocolSocket
         ) async throws -> ReceivedPacket {
@@ -42,9 +43,10 @@ extension EndToEnd {
             let paused = try await typing("paused", scene.conversation, on: scene.bens)
             let finished = try await typing("finished", scene.conversation, on: scene.bens)
             #expect(started.index < paused.index && paused.index < finished.index)
-            // Not sooner than the periods say; how much later depends on how busy the machine is.
+            // It must not be sooner than the configured periods. How much later depends on the machine's load.
             #expect(begin.duration(to: finished.receivedAt) > Cluster.typingPeriod * 1.9)
-            // A second round proves that nothing else was on its way. Where a renewal comes too late, there may be a pause before it.
+            // A second round proves that nothing else was pending. If a renewal comes too late, there may be a pause
+            // before it.
             _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
             let actions = scene.bens.history.filter { $0.isTyping() }.compactMap { $0.data["action"].string }
             let next = ["started": ["paused"], "paused": ["started", "finished"], "finished": ["started"]]
@@ -57,7 +59,7 @@ extension EndToEnd {
         @Test("a message ends its sender's typing")
         func messageEndsTyping() async throws {
             var wasFastEnough = false
-            // Of a message that comes too late, the pause comes first.
+            // If the message comes too late, the pause comes first.
             for _ in 1...10 where !wasFastEnough {
                 let scene = try await scene()
                 let begin = ContinuousClock.now
@@ -82,7 +84,7 @@ extension EndToEnd {
                 for socket in [anas, bens] { try await socket.change("create", "Conversation", conversation.id) }
                 let begin = ContinuousClock.now
                 _ = try await startTyping(anas, conversation, seenOn: bens)
-                // No socket of the second gateway is in this conversation.
+                // The second gateway has no socket in this conversation.
                 try await elsewhere.send("done", to: conversation)
                 let finished = try await typing("finished", conversation, on: bens)
                 wasFastEnough = begin.duration(to: finished.receivedAt) < Cluster.typingPeriod
@@ -147,7 +149,7 @@ extension EndToEnd {
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
             let bens = try await ben.open()
             #expect(try await bens.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
-            // 21 conversations of 250 are more than the presence service takes at once.
+            // 21 conversations of 250 users exceed what the presence service accepts at once.
             for room in 0..<21 {
                 let others = (0..<248).map { JSONValue.string("layer:///identities/\(room).\($0)") }
                 try await ana.does("POST", "/conversations", ["participants": .array(others + [.string(ben.identity)]), "distinct": false])

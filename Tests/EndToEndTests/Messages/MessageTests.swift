@@ -22,7 +22,8 @@ extension EndToEnd {
             let received = try await bens.message("hello")
             #expect(received.data["is_unread"].bool == true)
             #expect(received.data["sender"]["id"].string == ana.identity)
-            // The counts come with the message, or, should it have come while the socket joined the conversation, once at the end of that.
+            // The counts come with the message. If the message came while the socket joined the conversation, they come
+            // once at the end of joining.
             try await eventually("Ben is told of the last message, and of one unread of one") {
                 let updates = bens.packets(of: conversation).filter { $0.isChange("update", of: "Conversation") }
                 let replica = bens.replica(of: conversation)
@@ -30,7 +31,7 @@ extension EndToEnd {
             }
             let own = try await anas.message("hello")
             #expect(own.data["is_unread"].bool == false)
-            // Dots in an identity's id are escaped in paths.
+            // Dots in an identity's id are escaped in property paths.
             let status = #"recipient_status.layer:///identities/ben\.o"#
             for (type, word) in [("delivery", "delivered"), ("read", "read")] {
                 try await ben.does("POST", layerPath(id) + "/receipts", ["type": .string(type)])
@@ -39,7 +40,7 @@ extension EndToEnd {
                 }
             }
             try await bens.change("update", "Conversation", conversation.id) { $0.has("set", property: "unread_message_count", value: 0) }
-            // Again: without effect, so nothing is announced.
+            // A repeated receipt has no effect and is not announced.
             try await ben.does("POST", layerPath(id) + "/receipts", ["type": "read"])
             try await ben.send("and back", to: conversation)
             try await anas.message("and back")

@@ -13,7 +13,7 @@ import Testing
 extension EndToEnd {
     @Suite("strata app delete", .timeLimit(.minutes(5)))
     struct AppDeletionTests {
-        /// Three users of an app, and something of everything that is kept for them.
+        /// Three users of an app, with rows of every kind that is kept for them.
         private struct Scene {
             let cluster: Cluster
             let app: TestApp
@@ -32,12 +32,12 @@ extension EndToEnd {
                 let message = try await ana.send("hello", to: conversation)
                 try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
                 try await ana.patch(conversation, remove(cleo))
-                // Cleo goes on seeing what it was when Cleo left.
+                // Cleo still sees the message's state at the time of leaving.
                 let part = try await Self.part(of: message, ana)
                 try await ana.does("PUT", layerPath(message) + "/parts/\(part)", ["mime_type": "text/plain", "body": "better"])
                 try await ana.does("DELETE", layerPath(try await ana.send("oops", to: conversation)) + "?mode=my_devices")
                 conversations = [conversation, try await ana.converse(with: [ben])]
-                // A user whom Ana has not met: of others there is nothing to keep.
+                // Ana has not met this user. For others no row is kept.
                 try await ana.does("POST", "/following/users", [.string("layer:///identities/dora")])
                 let device: JSONValue = ["device_id": .string(UUID().uuidString), "type": "gcm", "token": "t", "gcm_sender_id": "1"]
                 try await ana.does("POST", "/push_tokens", device)
@@ -45,7 +45,6 @@ extension EndToEnd {
                 try await ana.does("POST", conversation.path + "/messages", content.message)
                 _ = try await cluster.announce("News", in: app, to: ["ana"])
                 #expect(try await AppServer(app).call("PUT", "/users/ana/badge", ["external_unread_count": 3]).status == 204)
-                // One that is not due yet.
                 try await cluster.sql(
                     """
                     INSERT INTO conversations.erasure (app_id, user_id, requested_at, not_before)
@@ -60,7 +59,8 @@ extension EndToEnd {
                 return try #require(id?.split(separator: "/").last.map(String.init))
             }
 
-            /// How many rows each table has of this app: whatever tables there are that have an app's or a conversation's id.
+            /// Returns the number of the app's rows in each table. Includes every table that has a column for an app's
+            /// or a conversation's id.
             func rows() async throws -> [String: Int] {
                 let ids = conversations.map { "'\($0.id.suffix(36))'" }.joined(separator: ",")
                 let columns = try await sql(
@@ -86,7 +86,7 @@ extension EndToEnd {
         }
 
         private static let content = "conversations.content"
-        /// Those that the scene fills, so that the test is about something.
+        /// The tables that the scene must fill, so that the test is meaningful.
         private static let tables: Set = Set(
             [
                 "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts", "message_place", "distinct_set", "change",
@@ -99,7 +99,7 @@ extension EndToEnd {
         func everything() async throws {
             let cluster = try await Cluster.shared()
             let (gone, stays) = (try await Scene(cluster), try await Scene(cluster))
-            // As a later migration may add them.
+            // Simulate a later migration that adds tables.
             try await gone.sql(
                 """
                 CREATE TABLE conversations.later (app_id uuid, x int);
@@ -132,7 +132,7 @@ extension EndToEnd {
             #expect(try await AppDeletion(store: store, app: id, grace: .zero).run() > 0)
             #expect(try await AppDeletion(store: store, app: id).subject() == nil)
             let after = try await gone.rows().filter { $0.value > 0 }
-            // What gateways remove with its bytes: it is out of reach, and due.
+            // The content's row remains until a gateway has removed its bytes. It is out of reach and due for removal.
             #expect(after == [Self.content: 1])
             let due = try await gone.sql("SELECT content_id FROM conversations.sweep_contents('10 hours', 1000)")
             #expect(due.map { $0[0] }.contains(String(gone.content.id.suffix(36))))
@@ -151,7 +151,7 @@ extension EndToEnd {
             let begun = try await gone.sql(
                 "UPDATE conversations.app SET deleting_since = clock_timestamp() - interval '44 seconds' WHERE id = '\(id)' RETURNING deleting_since")
             #expect(try await AppDeletion(store: store, app: id).run() > 0)
-            // By the clock of the database, which is what counts.
+            // The database's clock decides.
             let since = try #require(begun.first?.first)
             #expect(try await gone.sql("SELECT clock_timestamp() - '\(since)'::timestamptz >= interval '45 seconds'") == [["t"]])
             #expect(try await AppDeletion(store: store, app: id).subject() == nil)
@@ -162,7 +162,7 @@ extension EndToEnd {
             let cluster = try await Cluster.shared()
             let gone = try await Scene(cluster)
             let (app, gate) = (gone.app.app.id, Int.random(in: 1...Int(Int32.max)))
-            // Keeps the lock until the deletion waits for it, or is over without.
+            // Holds the lock until the deletion waits for it or is finished.
             async let held: Void = {
                 _ = try await gone.sql(
                     """
@@ -223,7 +223,8 @@ extension EndToEnd {
             #expect(refused.complaints == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
             #expect(try await gone.ana.send("still here", to: gone.conversations[0]) != "")
 
-            // As if an earlier call had been interrupted: gateways have had their time to notice, which another test waits for.
+            // Simulate an interrupted earlier call. The delay in which gateways notice is over; another test waits for
+            // it.
             try await gone.sql("UPDATE conversations.app SET deleting_since = now() - interval '1 minute' WHERE id = '\(gone.app.app.id)'")
             let exit = try await strata.run(words + ["--yes", "--json"], timeout: .seconds(240))
             #expect(exit.status == 0, "\(exit.complaints)")

@@ -3,7 +3,8 @@
 import Foundation
 import Testing
 
-/// `docs/authorization.md`: what was observed in every cell. Written with `STRATA_AUTHORIZATION_WRITE=1`, compared otherwise.
+/// `docs/authorization.md`: the observed result of every cell. Written if `STRATA_AUTHORIZATION_WRITE=1`, compared
+/// otherwise.
 struct AuthorizationReport: Sendable {
     struct Row: Sendable {
         let name: String

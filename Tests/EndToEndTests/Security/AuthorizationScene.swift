@@ -5,19 +5,19 @@ import ProtocolClient
 import TestCluster
 import Testing
 
-/// A conversation in which something happened before one participant was removed, and something after it; what both are called, and what of it must
-/// not be shown to others.
+/// A conversation with objects from before and after the removal of a participant, with their names and the texts that
+/// others must not see.
 struct AuthorizationScene: Sendable {
     let conversation: Conversation
     private(set) var names = Names()
-    /// Texts and ids from before the removal, and from after it.
+    /// Texts and ids of objects from before and after the removal.
     private(set) var earlier: [String] = []
     private(set) var later: [String] = []
 
-    /// What an answer shows of it.
+    /// The part of the scene that an answer discloses.
     enum Shown: String {
         case nothing = ""
-        /// Something from before the removal, nothing later.
+        /// Objects from before the removal, but no later ones.
         case earlier = ", shown"
         case all = ", shown later too"
     }
@@ -27,7 +27,7 @@ struct AuthorizationScene: Sendable {
         return earlier.contains(where: text.contains) ? .earlier : .nothing
     }
 
-    /// - Parameter participants: the second of them is removed, if there is one.
+    /// - Parameter participants: The second participant, if any, is removed.
     static func make(in app: TestApp, sender: TestUser?, participants: [TestUser]) async throws -> AuthorizationScene {
         let ana = try #require(sender)
         let mark = UUID().uuidString.lowercased().filter { $0 != "-" }.prefix(12)

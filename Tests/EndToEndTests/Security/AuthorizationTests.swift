@@ -12,10 +12,10 @@ import TestTiers
 import Testing
 
 extension EndToEnd {
-    /// Every caller tries everything.
+    /// Every caller tries every route, request and packet.
     @Suite("authorization")
     struct AuthorizationTests {
-        /// What a gateway really serves to clients.
+        /// The client routes that a real gateway serves.
         static func servedRoutes() throws -> [ServedRoute] { try served().routes }
 
         static func served() throws -> GatewayService {
@@ -100,7 +100,6 @@ extension EndToEnd {
                 + (try await rows(SocketRows.all, name: \.name, expected: { $0.expected($1) }) { try await $0.run(cast) })
         }
 
-        /// Runs the rows, and compares each cell with what the rules expect.
         private func rows<Row>(
             _ all: [Row], name: (Row) -> String, expected: (Row, Who) -> String?, observe: (Row) async throws -> [Who: String]
         ) async throws -> [AuthorizationReport.Row] {

@@ -7,22 +7,22 @@ import StrataCommand
 import TestCluster
 import Testing
 
-/// All callers of the authorization matrix, signed in once, and then suspended, signed out or expired as the column says.
+/// The callers of the authorization matrix. All are signed in once, and then suspended, signed out or expired as their
+/// column requires.
 struct Cast: Sendable {
     let cluster: Cluster
     let app: TestApp
     private let people: [Who: TestUser]
-    /// Second sessions, which may be ended.
+    /// Tokens of second sessions, which may be ended.
     private let spares: [Who: String]
-    /// A conversation of each that no other user is in.
+    /// A conversation of each caller without other participants.
     private let own: [Who: Conversation]
-    /// The objects of the suspended app, in which its user is a participant.
+    /// The scene in the suspended app, whose user is a participant in it.
     private let abroad: AuthorizationScene
-    /// Announced to sender and participant.
     let announcements: [String]
-    /// What must be in no other user's announcements.
+    /// A text that no announcement of any other user may contain.
     let announced: String
-    /// Sockets that were opened while the sessions were good.
+    /// Sockets that were opened while the sessions were valid.
     let earlySockets: [Who: ProtocolSocket]
 
     static func make(on cluster: Cluster) async throws -> Cast {
@@ -69,7 +69,7 @@ struct Cast: Sendable {
             _ = try await cluster.client().signOut(token: token, deadline: Waiting.deadline)
         }
         try await cluster.strata("app", "suspend", "--database", cluster.databaseURL, suspended.id)
-        // A gateway believes in a session for some seconds after it has seen it.
+        // A gateway caches a session for some seconds.
         for gateway in cluster.urls.indices {
             for who in [Who.expired, .ended, .suspendedUser, .suspendedApp] {
                 try await eventually("\(who.rawValue): the session is good for ever") {
@@ -86,7 +86,7 @@ struct Cast: Sendable {
         return String(id.split(separator: "/").last ?? "")
     }
 
-    /// The user of a column; nil for those who have none.
+    /// Returns the user of a column; nil if it has none.
     subscript(_ who: Who) -> TestUser? { people[who] }
 
     func ownConversation(of who: Who) -> Conversation? { own[who] }
@@ -95,16 +95,16 @@ struct Cast: Sendable {
         who == .invented ? String(repeating: "A", count: 43) : people[who]?.token
     }
 
-    /// A scene of its own for some cells.
+    /// Creates a separate scene, for cells that need one.
     func scene() async throws -> AuthorizationScene {
         let others = [Who.participant, .former, .expired, .ended, .suspendedUser].compactMap { people[$0] }
         return try await AuthorizationScene.make(in: app, sender: people[.sender], participants: others)
     }
 
-    /// Where the objects of this column's cell are.
+    /// Returns the scene whose objects a caller's cell uses.
     func scene(_ scene: AuthorizationScene, for who: Who) -> AuthorizationScene { who == .suspendedApp ? abroad : scene }
 
-    /// What the names of a row stand for in this column's cell.
+    /// Returns the values of a row's placeholders in a caller's cell.
     func names(_ scene: AuthorizationScene, for who: Who) -> Names {
         var names = self.scene(scene, for: who).names
         names["announcement"] = announcements[0]
@@ -118,8 +118,8 @@ struct Cast: Sendable {
 }
 
 extension Cluster {
-    /// Runs SQL as the database's owner: for what otherwise only time or an operator brings.
-    /// - Returns: what it printed, unaligned and without heads.
+    /// Runs SQL as the database's owner, to produce states that otherwise only time or an operator causes.
+    /// - Returns: The output, unaligned and without headers.
     @discardableResult
     func sql(_ text: String) async throws -> String {
         let exit = try await ChildProcess.run(
@@ -128,11 +128,9 @@ extension Cluster {
         return exit.output
     }
 
-    /// Runs the operator's command.
     @discardableResult
     func strata(_ words: String...) async throws -> String { try await strata(words) }
 
-    /// Announces as the operator does, and returns what the command prints.
     func announce(_ text: String, in app: TestApp, to users: [String]) async throws -> String {
         try await strata(
             ["announce", "--app", app.id, "--url", urls[0], "--database", databaseURL, "--json"] + users.flatMap { ["--to", $0] } + [text])
@@ -147,7 +145,6 @@ extension Cluster {
     }
 }
 
-/// A program that a test needs did not do what it was asked.
 struct CommandFailed: Error, CustomStringConvertible {
     let output: String
     var description: String { output }

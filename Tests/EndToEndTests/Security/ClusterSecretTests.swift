@@ -11,7 +11,6 @@ import Testing
 extension EndToEnd {
     @Suite("the cluster secret")
     struct ClusterSecretTests {
-        /// Makes one call, whatever method, with a secret.
         private func call(_ process: ServiceProcess, secret: String) async throws -> RPCError? {
             let port = try #require(process.environment["STRATA_RPC_PORT"].flatMap { Int($0) })
             let configuration = RPCClientConfiguration(
@@ -37,7 +36,7 @@ extension EndToEnd {
             for secret in ["", "x", Cluster.secret + " ", Cluster.secret.uppercased(), String(Cluster.secret.dropLast())] {
                 #expect(try await call(process, secret: secret) == .unauthenticated, "\(secret)")
             }
-            // There is no such method, which only those are told who may ask.
+            // The method does not exist. Only an authenticated caller is told so.
             #expect(try await call(process, secret: Cluster.secret) == .unknownMethod)
             let metrics = try await SecretTests.admin(process, "/metrics")
             let refused = metrics.split(separator: "\n").first { $0.hasPrefix("strata_rpc_server_refused_connections_total") }

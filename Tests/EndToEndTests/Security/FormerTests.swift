@@ -14,7 +14,7 @@ extension EndToEnd {
             let messages: [String]
             let content: AnnouncedContent
 
-            /// Every path by which a user can look at the conversation.
+            /// All paths by which a user can read the conversation.
             var paths: [String] {
                 let lists = [
                     "/conversations", "/conversations?sort_by=last_message&page_size=1", "/conversations?messages=20",
@@ -25,7 +25,7 @@ extension EndToEnd {
             }
         }
 
-        /// Ana, Ben and Cleo talk; the caller removes Cleo.
+        /// Creates a conversation of Ana, Ben and Cleo. The caller removes Cleo.
         private func scene(_ version: ProtocolVersion) async throws -> Scene {
             let app = try await Cluster.shared().app()
             var users: [TestUser] = []
@@ -46,7 +46,7 @@ extension EndToEnd {
             return Scene(users: users, conversation: conversation, messages: messages, content: content)
         }
 
-        /// Whatever others can do without deleting.
+        /// Makes every kind of change that other participants can make without deleting what Cleo sees.
         private func goOn(_ scene: Scene) async throws {
             let (ana, ben) = (scene.users[0], scene.users[1])
             let late = try await ana.app.signIn("late-comer", version: ana.version)
@@ -56,7 +56,8 @@ extension EndToEnd {
             for message in scene.messages { try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"]) }
             try await ana.does("POST", scene.conversation.path + "/mark_all_read")
             let part: JSONValue = ["mime_type": "text/plain", "body": "after"]
-            // Twice, so that neither the first nor the last version is taken for the one that the removed user saw.
+            // Change the parts twice, so that neither the first nor the last version equals the one that the removed
+            // user saw.
             try await ana.does("POST", layerPath(scene.messages[0]) + "/parts", part)
             try await ana.does("PUT", layerPath(scene.messages[0]) + "/parts", [part, part])
             try await ana.does("DELETE", layerPath(later) + "?mode=all_participants")
@@ -67,7 +68,7 @@ extension EndToEnd {
         private func look(_ user: TestUser, _ scene: Scene) async throws -> [String: String] {
             var seen: [String: String] = [:]
             for path in scene.paths {
-                // Download URLs change from hour to hour, whatever happens.
+                // Download URLs change every hour, regardless of changes.
                 seen[path] = AnswerPrint(try await user.call("GET", path)).description
                     .replacing(#/content/downloads/[\w-]+/#, with: "content/downloads/…")
                     .replacing(#/"expiration":"[^"]*"/#, with: "")

@@ -9,10 +9,11 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// What a single connection may not do, over plain TCP; whatever it does, others are served, and the process stays what it was.
+    /// Limits of a single connection, over plain TCP. Whatever it does, other clients are served and the process
+    /// survives.
     @Suite("limits of a connection")
     struct LimitTests {
-        /// A gateway whose patience is short, with a user on it who must not notice.
+        /// A gateway with short timeouts, and a user on it who must not be affected.
         struct Scene {
             let cluster: Cluster
             let user: TestUser
@@ -22,7 +23,7 @@ extension EndToEnd {
 
             func connect() async throws -> RawConnection { try await RawConnection.open(port: port) }
 
-            /// A counter of connections that were cut, summed over its reasons, or for one.
+            /// Returns the number of connections cut for a reason.
             func cut(_ reason: String) async throws -> Int {
                 let text = try await SecretTests.admin(cluster.instances(of: .gateway)[0], "/metrics")
                 let line = text.split(separator: "\n")
@@ -65,7 +66,7 @@ extension EndToEnd {
 
         private func send(_ text: String, on connection: RawConnection) async { await connection.send(Array(text.utf8)) }
 
-        /// Sends a little now and then until the connection ends.
+        /// Sends a few bytes at intervals until the connection ends.
         private func dribble(_ first: String, _ more: String, on connection: RawConnection) async throws {
             await send(first, on: connection)
             try await eventually("a connection that dribbles is kept") {
@@ -74,7 +75,7 @@ extension EndToEnd {
             }
         }
 
-        // MARK: Too slow
+        // MARK: Slow clients
 
         @Test("a client that is slow with the head or the body of a request is cut off")
         func slow() async throws {
@@ -83,7 +84,7 @@ extension EndToEnd {
                 try await dribble(Self.get, "X-More: 1\r\n", on: try await scene.connect())
                 try await dribble(
                     "GET /?session_token=x HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n", "X-More: 1\r\n", on: try await scene.connect())
-                // What TLS would begin with, byte by byte: here it is no HTTP, and with TLS the same clock runs.
+                // The first bytes of TLS, one by one. Here they are not HTTP; with TLS the same timeout applies.
                 try await eventually("a silent connection is kept") { silent.isClosed }
                 #expect(try await scene.cut("no_request") >= 3)
                 let body = try await scene.connect()
@@ -104,7 +105,7 @@ extension EndToEnd {
                 let connection = try await scene.connect()
                 let body = #"{"participants": [], "distinct": false, "metadata": {}"# + String(repeating: " ", count: 4000) + "}"
                 await send(Self.post(scene.user, "Content-Length: \(body.utf8.count)"), on: connection)
-                // More than 500 bytes for each half second that the server grants in the beginning.
+                // More than 500 bytes for each half second that the server initially grants.
                 let (first, rest) = (body.prefix(3000), body.dropFirst(3000))
                 await send(String(first), on: connection)
                 try await Task.sleep(for: .seconds(1))
@@ -118,7 +119,7 @@ extension EndToEnd {
             }
         }
 
-        // MARK: Too much
+        // MARK: Oversized requests
 
         @Test("heads that are too long, or have too many fields, are refused")
         func heads() async throws {

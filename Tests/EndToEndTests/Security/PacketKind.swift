@@ -2,7 +2,7 @@
 
 import StrataModel
 
-/// What a server tells by itself over sockets: the third part of the authorization matrix.
+/// The kinds of unsolicited packets that a server sends over sockets: the third part of the authorization matrix.
 enum PacketKind: String, CaseIterable, Sendable {
     case conversationCreated = "conversation created"
     case participantsChanged = "participant added"
@@ -28,19 +28,19 @@ enum PacketKind: String, CaseIterable, Sendable {
     case typing = "the participant types"
     case presence = "the participant's presence, all having subscribed"
 
-    /// Those who are told.
+    /// The callers who must receive the packet.
     var told: Set<Who> {
         switch self {
         case .conversationCreated, .participantsChanged, .metadataChanged, .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged,
             .announced:
             [.sender, .participant]
-        // Of what the former participant keeps.
+        // These concern objects that the former participant keeps.
         case .conversationDeleted, .formerMessageDeleted: [.sender, .participant, .former]
         case .conversationHidden, .conversationShown, .messageHidden, .messagesHidden, .followed, .unfollowed, .blocked, .announcementStatus,
             .announcementDeleted:
             [.participant]
         case .typing: [.sender]
-        // A user who has shared a conversation with another one follows them until the user decides otherwise.
+        // Users who have shared a conversation follow each other until they decide otherwise.
         case .identityChanged, .presence: [.sender, .participant, .former]
         }
     }
@@ -50,7 +50,7 @@ enum PacketKind: String, CaseIterable, Sendable {
         return told.contains(who) ? "told" : "not told"
     }
 
-    // The two below make the compiler see to it that there is a row for whatever can be published.
+    // The switches in the next two initializers make the compiler demand a row for every kind of publication.
 
     init(_ content: Change.Content) {
         switch content {
@@ -66,7 +66,7 @@ enum PacketKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Nil: nothing is told of it.
+    /// Returns nil if the change is not announced to clients.
     init?(_ content: UserChange.Content) {
         switch content {
         case .conversationHidden: self = .conversationHidden
@@ -82,7 +82,7 @@ enum PacketKind: String, CaseIterable, Sendable {
         case .announcementStatus: self = .announcementStatus
         case .announcementDeleted: self = .announcementDeleted
         case .blocksChanged: self = .blocked
-        // Not even the user who is blocked is told.
+        // A block is not announced even to the blocked user.
         case .blockedBy, .obsolete: return nil
         }
     }

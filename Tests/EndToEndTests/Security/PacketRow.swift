@@ -7,13 +7,13 @@ import Testing
 
 @testable import StrataCommand
 
-/// One row of the matrix: something happens, and all callers listen.
+/// One row of the matrix: an action, while all callers listen.
 struct PacketRow: Sendable {
     let kind: PacketKind
     let cast: Cast
     private let ana: TestUser
     private let ben: TestUser
-    /// Occurs in whatever is told of it, where nothing else does.
+    /// A unique text that occurs in packets about the action only.
     private let mark = "mark-\(UUID().uuidString.lowercased())"
 
     init(_ kind: PacketKind, _ cast: Cast) throws {
@@ -22,14 +22,14 @@ struct PacketRow: Sendable {
         ben = try #require(cast[.participant])
     }
 
-    /// What is done before any caller listens, and then while all do.
+    /// An action in two stages: one before any caller listens, and `run`, while all listen.
     private struct Act {
-        /// What in a packet is about it.
+        /// Texts by which packets about the action are recognized.
         var marks: [String]
         let run: @Sendable () async throws -> Void
     }
 
-    /// All cells of the row.
+    /// Returns the observed outcome of every cell of the row.
     func run() async throws -> [Who: String] {
         let act = try await prepare(try await cast.scene())
         var observed: [Who: String] = [:]
@@ -38,7 +38,7 @@ struct PacketRow: Sendable {
             switch await SocketRow.open(cast, who) {
             case .failure(let refusal): observed[who] = refusal.text
             case .success(let socket):
-                // A replay's answer says that nothing of the past is still to come.
+                // After the answer to a replay, no packets about the past are pending.
                 _ = try await socket.ask("Event.replay", nil, ["from_timestamp": .string(Date().formatted(.iso8601))])
                 if kind == .presence { _ = try await socket.ask("Presence.subscribe") }
                 try await settle(who, socket)
@@ -59,7 +59,8 @@ struct PacketRow: Sendable {
         return observed
     }
 
-    /// Whatever was published before has come when this returns: something of the listener's own is sent after it, and comes.
+    /// Waits until everything published before has arrived: sends a message in the listener's own conversation and
+    /// waits for it.
     private func settle(_ who: Who, _ socket: ProtocolSocket) async throws {
         let user = try #require(cast[who])
         let text = "settled-\(UUID().uuidString.lowercased())"
@@ -67,7 +68,7 @@ struct PacketRow: Sendable {
         try await socket.message(text)
     }
 
-    // MARK: What happens
+    // MARK: Actions
 
     private func prepare(_ scene: AuthorizationScene) async throws -> Act {
         switch kind {

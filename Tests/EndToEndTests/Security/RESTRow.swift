@@ -6,27 +6,28 @@ import ProtocolClient
 import TestCluster
 import Testing
 
-/// One row of the matrix: a request for one of the routes, and what it brings each caller.
+/// One row of the matrix: a request on a route, and the expected outcome for each caller.
 struct RESTRow: Sendable {
-    /// As it was registered.
+    /// The method and the path template under which the route is registered.
     let method: String
     let route: String
-    /// What is tried, where a route has several rows.
+    /// The variant of the request, if a route has several rows.
     let what: String
-    /// With names in braces.
+    /// The path, with placeholders in braces.
     let path: String
     let body: String?
     let headers: [String: String]
-    /// What each signed-in caller is answered; for routes that need no session, every caller.
+    /// The expected answer to each signed-in caller; for routes that need no session, to every caller.
     let outcomes: [Who: String]
-    /// The answer depends on what was done before: those who can change something get scenes of their own.
+    /// True if the request changes the scene. Callers who can do so get separate scenes.
     var isDestructive = false
-    /// Why strangers are told that something of this name exists; nil: they are not.
+    /// The reason why strangers may learn that the object exists; nil: they may not.
     var tellsExistence: String?
 
     var name: String { "\(method) \(route)" + (what.isEmpty ? "" : ", \(what)") }
 
-    /// A row of a route that needs a session; what strangers get counts for both of them, unless the other app is named.
+    /// A row for a route that needs a session. `stranger` applies to both kinds of strangers, unless `otherApp` is
+    /// given.
     init(
         _ method: String, _ route: String, _ path: String, _ what: String = "", body: String? = nil, headers: [String: String] = [:],
         sender: String, participant: String, former: String, stranger: String, otherApp: String? = nil, destructive: Bool = false,
@@ -38,7 +39,7 @@ struct RESTRow: Sendable {
         self.tellsExistence = tellsExistence
     }
 
-    /// A row of a route that does not ask who it is.
+    /// A row for a route that needs no session.
     init(
         _ method: String, _ route: String, _ path: String, _ what: String = "", body: String? = nil, headers: [String: String] = [:],
         everybody: String, except: [Who: String] = [:]
@@ -47,7 +48,7 @@ struct RESTRow: Sendable {
         outcomes = Dictionary(uniqueKeysWithValues: Who.allCases.map { ($0, except[$0] ?? everybody) })
     }
 
-    /// The rule: without a session a client gets nothing from a route that needs one.
+    /// Returns the expected outcome. A caller without a session is refused on every route that needs one.
     func expected(_ who: Who, _ access: RESTAccess) -> String? {
         outcomes[who] ?? (access == .signedIn && !who.isSignedIn ? who.refusal : nil)
     }
@@ -59,8 +60,7 @@ struct RESTRow: Sendable {
                 deadline: Waiting.deadline)
     }
 
-    /// All cells of the row.
-    /// - Returns: what was observed.
+    /// Returns the observed outcome of every cell of the row.
     func run(_ cast: Cast) async throws -> [Who: String] {
         var observed: [Who: String] = [:]
         let shared = try await cast.scene()
@@ -75,12 +75,13 @@ struct RESTRow: Sendable {
         return observed
     }
 
-    /// What strangers are answered, and the former participant about what came later, is what they are answered about something that never was.
+    /// Expects that a caller who may not know of an object gets the same answer as for an object that never existed.
+    /// This applies to strangers, and to the former participant for later objects.
     private func compareWithUnknown(_ answer: RESTAnswer, _ cast: Cast, _ who: Who, _ names: Names) async throws {
         let templates = path + (body ?? "")
-        // Users of one app may know each other.
+        // Users of one app may know of each other.
         let isHidden = Names.namesObject(who == .never ? templates.replacingOccurrences(of: "{user}", with: "") : templates)
-        // What was created has an id of its own.
+        // A created object has its own id.
         guard answer.status != 201, who.isStranger && isHidden || who == .former && templates.contains("{later") else { return }
         let unknownNames = names.unknown(laterOnly: who == .former)
         let unknown = try await ask(cast, who, unknownNames)
@@ -97,16 +98,16 @@ struct RESTRow: Sendable {
     }
 }
 
-/// All of an answer that does not change from one moment to the next.
+/// The parts of an answer that do not change over time.
 struct AnswerPrint: Equatable, CustomStringConvertible {
     let status: Int
     let headers: [String]
     let body: String
 
-    /// - Parameter user: whose name is left out; nil: no name is.
+    /// - Parameter user: A user name to replace in the body; nil: none.
     init(_ answer: RESTAnswer, hiding user: String? = nil) {
         status = answer.status
-        // Where the caller's own log has come to says nothing of others.
+        // The position in the caller's own log discloses nothing about others.
         headers = answer.headers.filter { !["date", "strata-user-position"].contains($0.name.lowercased()) }
             .map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         let text = String(decoding: answer.body, as: UTF8.self)

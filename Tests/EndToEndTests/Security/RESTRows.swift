@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Every route of a gateway, and who gets what from it.
+/// All routes of a gateway, with the expected outcome for each caller.
 enum RESTRows {
     static let all = open + sessions + own + conversations + conversationChanges + messages + parts + content + announcements + people
 
@@ -15,7 +15,7 @@ enum RESTRows {
             ["GET", "HEAD"].map { RESTRow($0, path, path, everybody: path == "/docs" ? "308" : "200") }
         }
 
-    /// A session that is shown is looked at even where none is needed.
+    /// A presented session is checked even on routes that need none.
     private static let ifShown: [Who: String] = Dictionary(
         uniqueKeysWithValues: Who.allCases.filter { !$0.isSignedIn && $0 != .noSession }.map { ($0, $0.refusal) })
 
@@ -35,7 +35,7 @@ enum RESTRows {
             body: #"{"app_id":"layer:///apps/production/{new}","identity_token":"a.b.c"}"#, everybody: "422 invalid_property"),
         RESTRow(
             "DELETE", "/sessions/:token", "/sessions/{spare}", "another user's token", everybody: denied,
-            // Who has a token, and shows no other, ends its session.
+            // A caller who knows a token and presents no other session ends that token's session.
             except: [.noSession: "204"]),
         RESTRow("DELETE", "/sessions/:token", "/sessions/{new}", "a token that is none", everybody: denied, except: [.noSession: "204"]),
     ]
@@ -136,7 +136,8 @@ enum RESTRows {
                 sender: "201, shown later too", participant: "201, shown later too", former: "422 invalid_property", stranger: "422 invalid_property"),
         ] + ["message", "later"].flatMap { name in singleMessage(name, isLater: name == "later") }
 
-    /// What can be done with a message, of before the removal or of after it. Participants see among its recipients a user who came later.
+    /// Requests on one message, from before or after the removal. Participants see a user who came later among its
+    /// recipients.
     private static func singleMessage(_ name: String, isLater: Bool) -> [RESTRow] {
         func row(
             _ method: String, _ tail: String, _ what: String = "", query: String = "", body: String? = nil, ok: String, participant: String? = nil,
@@ -182,7 +183,7 @@ enum RESTRows {
         RESTRow(
             "GET", "/content/:id", "/content/{laterContent}", "later content", sender: "200, shown later too", participant: "200, shown later too",
             former: notFound, stranger: notFound),
-        // The URLs are the permission: any client that has one may use it.
+        // The URL itself is the permission: any client that has it may use it.
         RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{upload}", body: "1234", everybody: "200"),
         RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{download}", "with the token of a download", body: "1234", everybody: notFound),
         RESTRow("POST", "/content/uploads/:token", "/content/uploads/{upload}", body: "1234", everybody: "200"),
@@ -213,7 +214,8 @@ enum RESTRows {
 
     // MARK: People
 
-    /// Users of one app may look each other up; those of another app do not exist, and are shown like users who have never signed in.
+    /// Users of one app may look each other up. Users of another app do not exist, and are rendered like users who have
+    /// never signed in.
     private static let people: [RESTRow] = [
         RESTRow(
             "GET", "/identities", "/identities", sender: "200, shown later too", participant: "200, shown later too", former: "200", stranger: "200"),

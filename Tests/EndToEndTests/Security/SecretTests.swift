@@ -9,14 +9,14 @@ import Testing
 extension EndToEnd {
     @Suite("secrets")
     struct SecretTests {
-        /// What must be nowhere but where it belongs, by what it is.
+        /// Secret values that must not leak, by their kind.
         private struct Secrets {
             var texts: [String: String] = [
                 "cluster secret": Cluster.secret, "database password": Cluster.databasePassword, "message": "text-\(UUID().uuidString)",
                 "metadata": "meta-\(UUID().uuidString)", "content": "bytes-\(UUID().uuidString)", "push token": "push-\(UUID().uuidString)",
                 "webhook secret": "hook-\(UUID().uuidString)", "secret of webhooks": Cluster.webhooksSecret,
             ]
-            /// Written down nowhere, not even in the database.
+            /// Secrets that must not be stored anywhere, not even in the database.
             static let neverStored = [
                 "cluster secret", "database password", "session token", "socket's session token", "another session token", "nonce",
                 "identity token", "private key", "later session token", "server token", "webhook secret",
@@ -39,7 +39,7 @@ extension EndToEnd {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_LOG_LEVEL": "trace"])) { cluster in
                 var secrets = Secrets()
                 let errors = try await useEverything(cluster, &secrets)
-                // What the services say of themselves while one of them is away.
+                // Collect the services' logs and answers while one of them is down.
                 await cluster.instances(of: .metadata)[0].kill()
                 let app = try await cluster.app()
                 let user = try await app.signIn("ana")
@@ -66,7 +66,7 @@ extension EndToEnd {
             }
         }
 
-        /// - Returns: the bodies of refusals.
+        /// - Returns: The bodies of refusals.
         private func useEverything(_ cluster: Cluster, _ secrets: inout Secrets) async throws -> [String] {
             let app = try await cluster.app()
             let client = cluster.client()
@@ -82,7 +82,7 @@ extension EndToEnd {
             secrets.texts["session token"] = token
             secrets.texts["private key"] = app.privateKey.split(separator: "\n").dropFirst().first.map { String($0) }
             let (text, meta) = (secrets.texts["message"] ?? "", secrets.texts["metadata"] ?? "")
-            // The token used twice, spoiled, and for an app that is none.
+            // A reused token, corrupted tokens, and an unknown app.
             let bad = [identityToken, identityToken + "x", String(identityToken.dropLast())]
             for identityToken in bad {
                 let body: JSONValue = ["app_id": .string(app.id), "identity_token": .string(identityToken)]
@@ -101,7 +101,7 @@ extension EndToEnd {
             try await ana.does(
                 "POST", "/push_tokens",
                 ["type": "apns", "token": .string(secrets.texts["push token"] ?? ""), "device_id": "d", "apns_bundle_id": "org.example"])
-            // Bodies that are refused, with secrets in all places.
+            // Invalid bodies with secrets in all places.
             for body in ["{\"parts\": [{\"mime_type\": \"text/plain\", \"body\": \"\(text)\" ", "{\"parts\": \"\(text)\"}", "\(text)"] {
                 errors.append(
                     try await client.call("POST", conversation.path + "/messages", data: Data(body.utf8), token: token).json.text)
@@ -116,7 +116,7 @@ extension EndToEnd {
             return errors
         }
 
-        /// - Returns: the bodies of all answers, which show no secret.
+        /// - Returns: The bodies of all answers, none of which may contain a secret.
         private func useWebhooks(_ server: AppServer, _ secrets: inout Secrets) async throws -> [String] {
             secrets.texts["server token"] = server.token
             let secret = secrets.texts["webhook secret"] ?? ""
@@ -134,7 +134,7 @@ extension EndToEnd {
                 #expect(answer.isSuccess, "\(method) \(path): \(answer.json)")
                 answers.append(answer.json.text)
             }
-            // Refused for other reasons, and for the secret itself.
+            // Requests refused for another member, and for the secret itself.
             let refused: [(String, JSONValue)] = [("events", ["Message.invented"]), ("secret", .string(String(repeating: secret, count: 50)))]
             for (member, value) in refused {
                 hook[member] = value
@@ -173,7 +173,7 @@ extension EndToEnd {
             _ = try? await ana.client.openSocket(sessionToken: other.token + "x", deadline: Waiting.deadline)
         }
 
-        // MARK: Where to look
+        // MARK: Inspected places
 
         static func admin(_ process: ServiceProcess, _ path: String) async throws -> String {
             let client = try ProtocolClient(baseURL: "http://127.0.0.1:\(process.environment["STRATA_ADMIN_PORT"] ?? "")")

@@ -6,7 +6,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// Frames that break RFC 6455, or the bounds of this server: each costs its own socket only.
+    /// Frames that violate RFC 6455 or the server's limits. Each affects its own socket only.
     @Suite("frames that must not be")
     struct SocketLimitTests {
         private func handshake(_ user: TestUser, _ headers: String = "") -> [UInt8] {
@@ -25,7 +25,7 @@ extension EndToEnd {
                 .utf8)
         }
 
-        /// A frame as it goes over the wire, masked with zeros.
+        /// Returns the bytes of a frame, masked with zeros.
         private static func frame(_ first: UInt8, _ payload: [UInt8], isMasked: Bool = true, length: UInt64? = nil) -> [UInt8] {
             let mask: UInt8 = isMasked ? 0x80 : 0
             let length = length ?? UInt64(payload.count)
@@ -41,7 +41,8 @@ extension EndToEnd {
         private static let long = Array(repeating: UInt8(ascii: "x"), count: 126)
         private static let half = Array(repeating: UInt8(ascii: "x"), count: 600_000)
 
-        /// What is sent after the handshake, and with which codes the server may close; nil: without any.
+        /// The frames sent after the handshake, and the close codes that the server may use. nil: closed without a
+        /// code.
         private static let cases: [(what: String, frames: [[UInt8]], codes: Set<Int?>)] = [
             ("a reserved bit", [frame(0xC1, [0x7b, 0x7d])], [1002, nil]), ("another reserved bit", [frame(0x91, [0x7b, 0x7d])], [1002, nil]),
             ("a reserved opcode", [frame(0x83, [])], [1002, nil]), ("a reserved control opcode", [frame(0x8B, [])], [1002, nil]),
@@ -102,7 +103,7 @@ extension EndToEnd {
             }
             #expect(answer.status == 101)
             #expect(!answer.headers.contains { $0.lowercased().hasPrefix("sec-websocket-extensions") })
-            // No extension was agreed on, so that this bit is reserved.
+            // No extension was negotiated, so this bit is reserved.
             await connection.send(Self.frame(0xC1, [0x7b, 0x7d]))
             guard case .value(let frame) = await connection.frame(within: Waiting.limit) else { return }
             #expect(frame.opcode == 8)

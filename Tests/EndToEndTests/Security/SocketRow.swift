@@ -7,14 +7,14 @@ import Testing
 
 @testable import StrataCommand
 
-/// One row of the matrix: what a client may send over a socket, and what it brings each caller.
+/// One row of the matrix: a packet that a client may send over a socket, and the expected outcome for each caller.
 struct SocketRow: Sendable {
-    /// A method, or a signal's type and action.
+    /// The method, or a signal's type and action.
     let method: String
     let what: String
-    /// With names in braces.
+    /// The object's id, with placeholders in braces.
     var object: String?
-    /// JSON, with names in braces.
+    /// JSON with placeholders in braces.
     var data: String?
     let outcomes: [Who: String]
     var tellsExistence: String?
@@ -34,7 +34,7 @@ struct SocketRow: Sendable {
 
     func expected(_ who: Who) -> String { outcomes[who] ?? "no socket: \(who.refusal)" }
 
-    /// All cells of the row.
+    /// Returns the observed outcome of every cell of the row.
     func run(_ cast: Cast) async throws -> [Who: String] {
         let scene = try await cast.scene()
         var observed: [Who: String] = [:]
@@ -73,7 +73,7 @@ struct SocketRow: Sendable {
     private func ask(_ cast: Cast, _ who: Who, _ scene: AuthorizationScene, _ socket: ProtocolSocket) async throws -> String {
         let names = cast.names(scene, for: who)
         let answer = try await ask(names, socket)
-        // A replay tells by packets, which have all come before its answer.
+        // A replay's result is its packets, all of which arrive before its answer.
         let text = method == "Event.replay" ? socket.history.map(\.description).joined() : answer.data.text
         if who.isStranger, tellsExistence == nil, method != "Conversation.create" || !answer.isSuccess, Names.namesObject(object ?? "", data ?? "") {
             if who == .otherApp || (object ?? data)?.contains("{user}") == false {
@@ -93,7 +93,7 @@ struct SocketRow: Sendable {
         try await socket.ask(method, object.map { names.fill($0) }, try data.map { try JSONValue(parsing: names.fill($0)) })
     }
 
-    /// All of an answer that does not depend on the moment, nor on the name of the user asked for.
+    /// Returns the parts of an answer that depend neither on the time nor on the requested user's name.
     private static func told(_ answer: SocketAnswer, hiding names: Names) -> String {
         var body = answer.packet.body
         body["request_id"] = .null
@@ -106,7 +106,8 @@ struct SocketRow: Sendable {
         method.hasPrefix("typing_indicator ") ? String(method.dropFirst("typing_indicator ".count)) : nil
     }
 
-    /// Whether a participant is told that this user types. A signal is dropped while its socket still joins, so participants repeat it.
+    /// Sends a typing signal, and returns whether a participant receives it. A signal is dropped while its socket is
+    /// still joining, so participants repeat it.
     private func type(
         _ action: String, _ cast: Cast, _ who: Who, _ scene: AuthorizationScene, _ socket: ProtocolSocket
     ) async throws -> String {
@@ -133,7 +134,6 @@ struct SocketRow: Sendable {
     }
 }
 
-/// Every method and signal a client may send.
 enum SocketRows {
     static let unknownMethod = "Message.destroy"
     private static let message = #""parts":[{"mime_type":"text/plain","body":"new"}]"#

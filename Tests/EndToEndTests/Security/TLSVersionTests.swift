@@ -15,7 +15,7 @@ import Testing
 extension EndToEnd {
     @Suite("TLS")
     struct TLSVersionTests {
-        /// Whether a client that speaks these versions gets through its handshake.
+        /// Returns true if a client with these TLS versions completes its handshake.
         private func connects(_ versions: (TLSVersion, TLSVersion), port: Int, trusting pem: String) async throws -> Bool {
             var configuration = TLSConfiguration.makeClientConfiguration()
             (configuration.minimumTLSVersion, configuration.maximumTLSVersion) = versions
@@ -54,7 +54,7 @@ extension EndToEnd {
                 #expect(try await connects(.tlsv12, .tlsv12))
                 #expect(try await !connects(.tlsv1, .tlsv11))
                 #expect(try await !connects(.tlsv1, .tlsv1))
-                // The beginning of a handshake: a record of 512 bytes, of which one comes.
+                // The beginning of a handshake: the header of a record of 512 bytes, and its first byte.
                 let connection = try await RawConnection.open(port: port)
                 await connection.send([0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
                 try await eventually("a handshake that never ends is waited for") { connection.isClosed }
@@ -70,7 +70,7 @@ extension EndToEnd {
                 "STRATA_RPC_TLS_CA": certificate.certificate,
             ]
             try await Cluster.with(Cluster.Size(settings: settings)) { cluster in
-                // That the gateway has come up shows that it reaches the services.
+                // The gateway reaches the services, since it has become ready.
                 _ = try await cluster.app().signIn("ana").converse(with: [])
                 for kind in [ServiceProcess.Kind.conversations, .metadata, .presence] {
                     let port = try #require(cluster.instances(of: kind)[0].environment["STRATA_RPC_PORT"].flatMap { Int($0) })
@@ -83,7 +83,7 @@ extension EndToEnd {
     }
 }
 
-/// Tells whether the handshake succeeds, and an answer comes.
+/// Fulfils a promise when the handshake succeeds and an answer arrives.
 private final class Handshake: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     private let promise: EventLoopPromise<Void>
@@ -91,7 +91,7 @@ private final class Handshake: ChannelInboundHandler {
 
     init(_ promise: EventLoopPromise<Void>) { self.promise = promise }
 
-    /// Sent when TLS is agreed on.
+    /// Runs after TLS is negotiated.
     func channelActive(context: ChannelHandlerContext) {
         context.writeAndFlush(NIOAny(ByteBuffer(string: "HEAD /ping HTTP/1.1\r\nHost: x\r\n\r\n")), promise: nil)
     }

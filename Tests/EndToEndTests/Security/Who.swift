@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who asks: the columns of the authorization matrix.
+/// The callers: the columns of the authorization matrix.
 enum Who: String, CaseIterable, Sendable {
-    /// A participant who made the objects: creator, sender, owner.
+    /// A participant who created all objects.
     case sender = "sender"
     case participant = "participant"
-    /// Removed from the conversation, after which more happened in it.
+    /// A former participant. The conversation changed after the removal.
     case former = "former"
     /// A user of the same app who was never a participant.
     case never = "never in it"
     case otherApp = "other app"
     case noSession = "no session"
-    /// A session token that was never given out.
+    /// A session token that was never issued.
     case invented = "invented token"
-    /// These five are participants whose sessions are good for nothing.
+    /// This and the next three are participants whose sessions are not valid any more.
     case expired = "expired"
     case ended = "signed out"
     case suspendedUser = "suspended"
     case suspendedApp = "suspended app"
 
-    /// Those whose sessions are valid.
+    /// Callers with a valid session.
     static let signedIn: [Who] = [.sender, .participant, .former, .never, .otherApp]
-    /// Those who have a token, good or not.
+    /// Callers with a token, valid or not.
     static let named: [Who] = allCases.filter { $0 != .noSession && $0 != .invented }
 
     var isSignedIn: Bool { Self.signedIn.contains(self) }
-    /// Status and error with which a request is refused whose session is good for nothing.
+    /// The status and error of requests with an invalid session.
     var refusal: String { self == .suspendedUser ? "403 user_suspended" : "401 authentication_required" }
-    /// Strangers must not even learn that something exists.
+    /// True for callers who must not even learn that an object exists.
     var isStranger: Bool { self == .never || self == .otherApp }
 
     var user: String {

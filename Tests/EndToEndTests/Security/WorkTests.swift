@@ -7,10 +7,11 @@ import TestTiers
 import Testing
 
 extension EndToEnd {
-    /// How long a refusal takes says nothing that its text does not, as far as it lies with us: the same is done for what is not the caller's as for what is not.
+    /// The duration of a refusal must not reveal more than its text, as far as the server controls it. Therefore the
+    /// same work is done for an object of another user as for one that does not exist.
     @Suite("the work of a refusal")
     struct WorkTests {
-        /// Rows that name an object, and that strangers are refused.
+        /// Rows that name an object and that strangers are refused.
         private static var refused: [RESTRow] {
             RESTRows.all.filter { row in
                 row.tellsExistence == nil && row.outcomes[.noSession] == nil
@@ -19,13 +20,14 @@ extension EndToEnd {
             }
         }
 
-        /// Calls and statements that services make without a request, at intervals. On a slow machine some of them fall into every measurement.
+        /// Periodic calls and statements that services make without a request. On a slow machine some of them occur
+        /// during every measurement.
         private static let periodic = [
             "heads", "sweep", "maint", "epoch", "session.check", "checkSessions", "renewPresence", "index.build", "message.due_delayed",
             "user.erase_some", "webhooks.recorded_apps",
         ]
 
-        /// The calls of each method and the statements of each name so far, without the periodic ones.
+        /// Returns the counts so far of calls by method and of statements by name, without the periodic ones.
         private func work(_ cluster: Cluster) async throws -> [String: Double] {
             var work: [String: Double] = [:]
             for kind in [ServiceProcess.Kind.conversations, .metadata, .presence] {
@@ -57,7 +59,8 @@ extension EndToEnd {
                     for who in [Who.never, .otherApp] {
                         let names = cast.names(scene, for: who)
                         var works: [[String: Double]] = []
-                        // What is counted after its answer was sent, or belongs to another request, is not there the next time.
+                        // Repeat the measurement, because work of another request, or work counted after its answer,
+                        // may disturb it.
                         for _ in 0..<5 {
                             works = []
                             for names in [names, names.unknown(laterOnly: false)] {

@@ -8,7 +8,8 @@ import Testing
 extension EndToEnd {
     @Suite("users who may add other users to conversations")
     struct AddingTests {
-        /// Whether a user may add others, by each request that adds them. A refusal names the participants, and leaves the conversation as it was.
+        /// Returns true if a user may add others, with every kind of request that adds them. A refusal names the
+        /// participants and does not change the conversation.
         private func mayAdd(_ others: [TestUser], to conversation: Conversation, by user: TestUser, on socket: ProtocolSocket) async throws -> Bool {
             let body: JSONValue = ["participants": .array(others.map { .string($0.identity) }), "distinct": false]
             let before = try await user.view(of: conversation)
@@ -63,7 +64,6 @@ extension EndToEnd {
             #expect(try await mayAdd([ben], to: own, by: ana, on: socket))
             let other = try await ana.converse(with: [], distinct: false)
             #expect(try await !mayAdd([ben], to: other, by: ana, on: socket))
-            // Conversations that exist go on.
             try await ana.send("hello", to: own)
             #expect(try await mayAdd([cleo], to: other, by: ana, on: socket))
             try await server.does("POST", as: "ana", "/conversations", ["participants": [.string(ben.identity)], "distinct": false])

@@ -6,7 +6,7 @@ import StrataCommand
 import TestCluster
 import Testing
 
-/// The own server of an app, as a client of the Server API.
+/// A client of the Server API: an app's own server.
 struct AppServer {
     let app: TestApp
     var token: String
@@ -17,10 +17,10 @@ struct AppServer {
         token = app.app.serverToken
     }
 
-    /// The app's UUID as it stands in paths.
+    /// The app's UUID as used in paths.
     var appID: String { app.app.id.uuidString.lowercased() }
 
-    /// - Parameter path: below `/apps/:app`.
+    /// - Parameter path: The path below `/apps/:app`.
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, app other: String? = nil, headers: [String: String] = [:], via gateway: Int = 0
     ) async throws -> RESTAnswer {
@@ -31,7 +31,7 @@ struct AppServer {
                 method, "/apps/\(other ?? appID)\(path)", body: body, headers: own.merging(headers) { $1 }, deadline: Waiting.deadline)
     }
 
-    /// A call on behalf of a user, whose id is escaped, that has to succeed.
+    /// Makes a call on behalf of a user and requires success. The user's id is percent-encoded here.
     @discardableResult
     func does(
         _ method: String, as user: String, _ path: String, _ body: JSONValue? = nil, fileID: String = #fileID, line: Int = #line
@@ -44,7 +44,7 @@ struct AppServer {
     static func escaped(_ user: String) -> String { user.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? user }
 }
 
-/// Expects that an answer has this status; shows its body otherwise.
+/// Expects a status. A failure shows the answer's body.
 func succeeds(_ answer: RESTAnswer, _ status: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
     #expect(answer.status == status, "\(answer.json)", sourceLocation: sourceLocation)
 }

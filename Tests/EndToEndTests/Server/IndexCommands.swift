@@ -5,7 +5,7 @@ import ProtocolClient
 import TestCluster
 import Testing
 
-/// `strata app index`, for one app.
+/// The `strata app index` commands for one app.
 struct IndexCommands {
     private let app: TestApp
     private let database: String
@@ -22,7 +22,6 @@ struct IndexCommands {
         return ((try? JSONValue(parsing: Data(exit.output.utf8))) ?? .null, exit.complaints)
     }
 
-    /// Adds an index, and waits until it is ready.
     func make(_ property: String) async throws {
         try await run("add", property, "--json")
         try await eventually("the index of \(property) is ready") {

@@ -41,7 +41,7 @@ extension EndToEnd {
             #expect(ids(try await server.does("GET", as: "ben", "/conversations?metadata.status.prefix=cl")) == [closed.id])
             #expect(ids(try await server.does("GET", as: "cleo", "/conversations?metadata.status.exists=true")).count == 2)
 
-            // The links lead through all pages, and keep the condition.
+            // Links lead through all pages and preserve the condition.
             var (found, path): ([String], String?) = ([], "/conversations?metadata.status=open&page_size=3")
             while let next = path {
                 let answer = try await ben.does("GET", next)
@@ -55,7 +55,7 @@ extension EndToEnd {
             #expect(try await ben.does("GET", "/conversations?metadata.status=open").header("Layer-Count") == "3")
             try await ana.patch(closed, remove(ben), set("metadata.status", "secret"))
             #expect(ids(try await ben.does("GET", "/conversations?metadata.status=secret")) == [])
-            // Ben goes on seeing what it was when Ben left.
+            // Ben still sees the metadata's state at the time of leaving.
             #expect(ids(try await ben.does("GET", "/conversations?metadata.status=closed")) == [closed.id, before.id])
         }
 
@@ -85,7 +85,7 @@ extension EndToEnd {
             let all = try await server.call("GET", "/conversations")
             #expect(all.errorID == "missing_property" && all.json["data"]["property"].string == "metadata")
             #expect(try await other.call("GET", "/conversations?metadata.status=open").errorID == "invalid_property")
-            // What the server itself creates and changes is found, too.
+            // Changes made by the server itself are indexed, too.
             let made = try await server.call(
                 "POST", "/conversations", ["participants": ["layer:///identities/cleo"], "distinct": false, "metadata": ["status": "new"]])
             #expect(ids(try await server.call("GET", "/conversations?metadata.status=new")) == [try #require(made.json["id"].string)])

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What an app's own server tells users: badges, announcements, notifications; and that it says each thing once.
+    /// Badges, announcements and notifications that an app's own server sends to users, each exactly once.
     @Suite("what an app's own server tells its users")
     struct NoticeTests {
         @Test("a badge is put, patched and read, with the counts of the user's conversations")
@@ -119,7 +119,7 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
             let server = AppServer(app)
-            /// Asks once, has something else done, and asks again by another gateway.
+            /// Sends a request, runs `between`, and repeats the request under the same name through another gateway.
             func twice(
                 _ method: String, _ path: String, _ body: JSONValue? = nil, between: () async throws -> Void = {}
             ) async throws -> (RESTAnswer, RESTAnswer) {
@@ -163,7 +163,7 @@ extension EndToEnd {
             #expect(announced.0.status == 202 && announced.1.status == 202 && announced.0.json == announced.1.json)
             #expect(try await ana.does("GET", "/announcements").json.array?.count == 1)
 
-            // A session that was there is ended under the name again; one that came since is not.
+            // The repetition ends only sessions from before the first request, so the new session is kept.
             let ended = try await twice("DELETE", "/users/ana/sessions") { _ = try await app.signIn("ana") }
             #expect(ended.0.status == 204 && ended.1.status == 204)
             let sessions = try await server.call("GET", "/users/ana/sessions")

@@ -133,7 +133,7 @@ extension EndToEnd {
             #expect(try await server.call("GET", "/users/ana/following/ben").status == 404)
             #expect(try await server.call("POST", "/users/ana/following", ["cleo", "layer:///identities/dora"]).status == 202)
             #expect(try await server.call("GET", "/users/ana/following/cleo").status == 204)
-            // Ids in bodies are spelled as they are.
+            // Ids in bodies are not percent-encoded.
             #expect(try await server.call("POST", "/users/ana/following", ["a%2Fb"]).status == 202)
             #expect(try await server.call("GET", "/users/ana/following/a%252Fb").status == 204)
             #expect(try await server.call("GET", "/users/ana/following/a%2Fb").status == 404)

@@ -9,10 +9,9 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Who may use the Server API.
     @Suite("authorization of apps' own servers")
     struct ServerAuthorizationTests {
-        /// How a request differs from one of the app's own server.
+        /// The ways in which a request's credentials differ from those of the app's own server.
         private enum Caller: String, CaseIterable {
             case own = "the app's own server"
             case noToken = "without a token"
@@ -27,7 +26,7 @@ extension EndToEnd {
             case noVersion = "without a version"
             case wrongVersion = "with a version that is none"
 
-            /// Status and error of the refusal; nil: it is not refused for what it is.
+            /// The expected status and error; nil: the credentials are accepted.
             var refusal: String? {
                 switch self {
                 case .own: nil
@@ -53,7 +52,7 @@ extension EndToEnd {
                 otherApp = AppServer(try await cluster.app())
                 suspended = AppServer(try await cluster.app())
                 user = try await app.signIn("ana")
-                // One who may be erased.
+                // A user who may be erased.
                 _ = try await app.signIn("ben")
                 let store = AppStore(url: cluster.databaseURL)
                 revoked = try await ServerTokenCommands(app, cluster).create("revoked").token
@@ -81,7 +80,7 @@ extension EndToEnd {
             }
         }
 
-        /// A path of the route on which nothing is found, so that nothing is changed.
+        /// Returns a path of the route with ids that do not exist, so that nothing is changed.
         private func path(of route: ServedRoute, owner: String) -> String {
             let parts = route.path.split(separator: "/").dropFirst(2)
                 .map { part -> String in
@@ -120,7 +119,7 @@ extension EndToEnd {
         @Test("a user who has not been heard of is not found, whatever is asked on their behalf")
         func unknownUser() async throws {
             let server = AppServer(try await Cluster.shared().app())
-            // What is wrong with a request is told before anything about the user.
+            // A malformed request is refused before the user is looked up.
             func patch(_ property: String, _ value: JSONValue) -> JSONValue {
                 [["operation": "set", "property": .string(property), "value": value]]
             }
@@ -130,7 +129,7 @@ extension EndToEnd {
                 "PATCH /apps/:app/users/:owner/badge": patch("external_unread_count", 1),
                 "POST /apps/:app/users/:owner/blocks": ["user_id": "ben"],
             ]
-            // These make the user known.
+            // These routes create the user.
             let making = ["POST /apps/:app/users/:owner/identity", "PUT /apps/:app/users/:owner/identity"]
             for route in try AuthorizationTests.served().serverRoutes where route.path.contains(":owner") && !making.contains("\(route)") {
                 let answer = try await server.call(route.method, path(of: route, owner: "no-one"), bodies["\(route)"])
@@ -165,7 +164,7 @@ extension EndToEnd {
                 let answer = try await server.call("GET", path)
                 #expect("\(answer.status) \(answer.errorID ?? "")" == "404 invalid_endpoint", "\(path)")
             }
-            // Also where only longer paths are served, at the app itself, and for the method that no path has.
+            // The same holds for prefixes of longer paths, for the app itself, and for HEAD, which no path supports.
             for (method, path) in [
                 ("GET", "/users"), ("POST", "/users"), ("GET", "/users/"), ("GET", "/users/ana/messages"), ("GET", "/identities"), ("DELETE", "/"),
                 ("HEAD", "/nothing"), ("HEAD", "/users"), ("HEAD", "/users/ana/conversations"), ("HEAD", ""),

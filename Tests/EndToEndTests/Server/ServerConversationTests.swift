@@ -39,7 +39,7 @@ extension EndToEnd {
                 #expect(packet.data["metadata"] == ["title": "Lunch"] && packet.data["last_message"] == .null)
             }
             #expect(try await server.call("GET", path).json == created.json)
-            // Without a header that says so, nothing is a repetition; with one, it is.
+            // Only a request with `If-None-Match` can be a repetition.
             let uuid = UUID().uuidString
             let header = ["If-None-Match": "\"\(uuid)\""]
             let first = try await server.call("POST", "/conversations", ["participants": named, "distinct": false], headers: header)
@@ -106,7 +106,7 @@ extension EndToEnd {
             let created = try await server.call("POST", "/conversations", ["participants": ["ana", "cleo"]])
             let id = try #require(created.json["id"].string)
             let path = layerPath(id)
-            // What a socket is shown of a conversation at first may contain what is done right afterwards.
+            // A socket's first view of a conversation may already include the changes made right afterwards.
             _ = try await anas.change("create", "Conversation", id)
             let first = try await server.call(
                 "PATCH", path,
@@ -162,7 +162,6 @@ extension EndToEnd {
                 let answer = try await server.call(method, path, body, headers: type)
                 #expect(outcome(answer) == "410 object_deleted" && answer.json["code"] == 103, "\(method) \(path)")
             }
-            // Members that are missing are told first.
             #expect(outcome(try await server.call("POST", path + "/messages", [:])) == "422 missing_property")
         }
 

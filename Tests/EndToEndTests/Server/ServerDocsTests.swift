@@ -16,7 +16,7 @@ extension EndToEnd {
         func commands() async throws {
             let cluster = try await Cluster.shared()
             let page = try String(contentsOf: Self.root.appending(path: "docs/server-api.md"), encoding: .utf8)
-            // The commands of the bot, which go on, are run by scripts/check_bot.py.
+            // The section on the bot is tested by scripts/check_bot.py, because its commands do not end.
             let blocks = page.components(separatedBy: "\n## A bot\n")[0].components(separatedBy: "```bash\n").dropFirst()
                 .compactMap { $0.components(separatedBy: "```").first }
             #expect(blocks.count == 3)

@@ -18,7 +18,7 @@ extension EndToEnd {
             let ben: TestUser
             let path: String
 
-            /// A conversation of ana and ben that the server has created.
+            /// Creates a conversation of ana and ben through the server.
             init(_ version: String = "3.0") async throws {
                 let app = try await Cluster.shared().app()
                 ana = try await app.signIn("ana")
@@ -36,7 +36,6 @@ extension EndToEnd {
                 try await server.call("POST", path + "/messages", TestUser.message(text).merging(sender ?? self.sender), headers: headers)
             }
 
-            /// Says that a bot is behind a user.
             func bot(_ user: String) async throws {
                 let store = AppStore(url: try await Cluster.shared().databaseURL)
                 try await store.withConnection { connection in
@@ -69,7 +68,7 @@ extension EndToEnd {
                 let packet = try await socket.message("from the server")
                 #expect(packet.data["sender"]["user_id"].string == "ana" && packet.data["is_unread"].bool == isUnread)
             }
-            // The same once more, with the id that the header gave it, and an answer that says the same.
+            // A repetition with the same id in its header gets the same answer.
             let again = try await scene.send("from the server", headers: header)
             #expect(again.status == 201 && again.json == sent.json)
             let id = try #require(header["If-None-Match"]).lowercased()
@@ -81,7 +80,6 @@ extension EndToEnd {
             for path in [scene.path + "/messages/\(id)", "/messages/\(id)"] { #expect(try await scene.server.call("GET", path).json == read) }
             for key in ["receipts_url", "is_unread", "received_at", "notification"] { #expect(read[key] == .null) }
             #expect((read["position"] == .null) == (version < "2"))
-            // The URLs of the answers lead to it.
             for json in [sent.json, read] {
                 let path = try #require(json["url"].string?.components(separatedBy: scene.server.appID).last)
                 #expect(try await scene.server.call("GET", path).json == read)
@@ -114,7 +112,7 @@ extension EndToEnd {
                 let answer = try await scene.send("x", by: ["sender": wrong])
                 #expect(answer.status == 422 && answer.json["data"]["property"].string?.hasPrefix("sender") == true)
             }
-            // Since 2.0 a sender is an identity.
+            // Since version 2.0 a sender must be an identity.
             let refused = try await newer.call("POST", scene.path + "/messages", TestUser.message("x").merging(["sender": ["name": "Concierge"]]))
             #expect(outcome(refused) == "422 missing_property" && refused.json["data"]["property"].string == "sender_id")
         }

@@ -5,7 +5,7 @@ import ProtocolClient
 import TestCluster
 import Testing
 
-/// `strata app token`, for one app.
+/// The `strata app token` commands for one app.
 struct ServerTokenCommands {
     struct Token {
         let id: String

@@ -49,7 +49,7 @@ extension EndToEnd {
                 hooks.append((answer.json["id"].string ?? "").split(separator: "/").suffix(1).joined())
             }
             for hook in hooks {
-                // A private address is not asked.
+                // No challenge is sent to a private address.
                 try await eventually("the webhook \(hook) is not verified") {
                     try await bot.call("GET", "/webhooks/\(hook)").json["status"].string == "inactive"
                 }

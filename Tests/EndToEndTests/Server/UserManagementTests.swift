@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What an app's own server does with users: identities, suspension, sessions, following, erasing.
+    /// User management by an app's own server: identities, suspension, sessions, following, erasing.
     @Suite("an app's own server and its users")
     struct UserManagementTests {
         // MARK: Identities
@@ -131,7 +131,7 @@ extension EndToEnd {
             for patch in [[set("suspended", "yes")], [set("name", "x")]] as [JSONValue] {
                 #expect(try await server.call("PATCH", "/users/ana", patch).errorID == "invalid_property")
             }
-            // All or nothing: more users than one may have blocked are refused.
+            // The patch is atomic: it is refused because it blocks more users than the limit.
             let tooMany = JSONValue.array((0...10_000).map { .string("u\($0)") })
             let refused = try await server.call("PATCH", "/users/ana", [set("suspended", true), set("blocks", tooMany)])
             #expect(refused.errorID == "invalid_property" && refused.json["data"]["property"] == "blocks")
@@ -156,7 +156,7 @@ extension EndToEnd {
             let page = try await server.call("GET", "/users/ana/sessions?page_size=1&from_id=\(sessions[0]["id"].string ?? "")")
             #expect(page.json.array?.count == 1 && page.json[0]["id"] == sessions[1]["id"])
             #expect(page.header("Link")?.contains("/apps/\(server.appID)/users/ana/sessions?") == true)
-            // The newest is that of the last sign-in.
+            // The newest session is that of the last sign-in.
             let url = try #require(sessions[0]["url"].string.flatMap { URL(string: $0)?.path(percentEncoded: true) })
             let own = String(url.dropFirst("/apps/\(server.appID)".count))
             try await succeeds(server.call("DELETE", own), 204)
@@ -236,7 +236,7 @@ extension EndToEnd {
                 .change("update", "Message", message) { data in
                     data.array?.contains { $0["property"].string == "parts" && $0["value"] == [] } == true
                 }
-            // 2.0 knows no changes of parts: it merges a message of the same id.
+            // Version 2.0 has no changes of parts: clients merge a message with the same id.
             try await sockets[1].change("create", "Message", message) { $0["parts"] == [] }
             for (reader, version) in [(ben, "3.0"), (old, "2.0")] {
                 try await eventually("all parts are gone, \(version)") {
@@ -253,7 +253,7 @@ extension EndToEnd {
             #expect(try await ana.call("GET", "/conversations").errorID == "authentication_required")
             #expect(try await ben.call("GET", layerPath(content.id)).errorID == "not_found")
             #expect(try await server.call("GET", "/users/ana/identity").errorID == "not_found")
-            // A client that was away is told the same.
+            // A client that was disconnected gets the same by a replay.
             let replayed = try await ben.open()
             let answer = try await replayed.ask("Event.replay", nil, ["from_timestamp": "2020-01-01T00:00:00.000Z"])
             #expect(answer.isSuccess)
@@ -261,7 +261,7 @@ extension EndToEnd {
                 packet.isChange("create", of: "Message", id: message) && packet.data["parts"] == []
             }
             #expect(isTold)
-            // The user may come back, as a new one with the same id.
+            // The user can sign in again, as a new user with the same id.
             let back = try await app.signIn("ana")
             #expect(try await back.does("GET", layerPath(message)).json["parts"] == [])
         }

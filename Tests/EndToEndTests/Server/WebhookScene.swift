@@ -6,8 +6,8 @@ import TestCluster
 import Testing
 
 struct WebhookScene {
-    /// Two instances, which give up soon, so that everything that a failing receiver causes is seen in a short time; but not before each of them has read anew
-    /// which hooks there are.
+    /// Two instances with a short retry schedule, so that a failing receiver shows all its effects quickly. The
+    /// schedule is long enough for both instances to reread the list of hooks.
     static let size = Cluster.Size(
         webhooks: 2,
         settings: [
@@ -21,7 +21,7 @@ struct WebhookScene {
         "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created", "Participation.deleted",
     ]
 
-    /// The shortest that is taken by default.
+    /// A secret with the default minimum length.
     static let secret = "0123456789abcdef"
 
     let cluster: Cluster
@@ -46,7 +46,6 @@ struct WebhookScene {
         return try #require(answer.json["url"].string.flatMap { URL(string: $0)?.lastPathComponent })
     }
 
-    /// Waits until a webhook has this status.
     @discardableResult
     func reach(_ status: String, _ id: String) async throws -> JSONValue {
         let deadline = ContinuousClock.now + Waiting.limit
@@ -64,14 +63,13 @@ struct WebhookScene {
         while true {
             let webhook = try await call("GET", "/\(id)").json
             if webhook["status"].string == "active" { return id }
-            // On a busy machine the receiver may be too slow for its challenge.
+            // On a busy machine the receiver may answer its challenge too late. Then activate the webhook again.
             if webhook["status_reason"].string?.contains("no answer") == true { _ = try await call("POST", "/\(id)/activate") }
             guard .now < deadline else { throw UnexpectedAnswer("webhook \(id) does not become active: \(webhook)", #fileID, #line) }
             try await Task.sleep(for: .milliseconds(50))
         }
     }
 
-    /// Runs `body` with an app of a cluster of its own.
     static func with(_ size: Cluster.Size = WebhookScene.size, _ body: (WebhookScene) async throws -> Void) async throws {
         try await Cluster.with(size) { cluster in
             let receiver = try await WebhookReceiver.start()

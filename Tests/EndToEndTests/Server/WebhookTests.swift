@@ -8,7 +8,7 @@ import TestTiers
 import Testing
 
 extension EndToEnd {
-    /// Webhooks, from the request that registers one to the request that the receiver gets.
+    /// Webhooks, from their registration to the requests that receivers get.
     @Suite("webhooks", .serialized)
     struct WebhookTests {
         @Test(
@@ -17,7 +17,7 @@ extension EndToEnd {
         func everything() async throws {
             try await WebhookScene.with { scene in
                 try await administration(scene)
-                // While an app has an active webhook, others of it become active at once.
+                // While an app has an active webhook, its further ones become active at once.
                 _ = try await scene.active("/standing", events: ["Channel.created"])
                 try await events(scene)
                 try await firstVersion(scene)
@@ -48,7 +48,6 @@ extension EndToEnd {
             #expect(try await scene.call("POST", "/\(id)/activate").status == 200)
             try await scene.reach("active", id)
             #expect(scene.receiver.challenges(at: "/admin") == 2)
-            // Others do not find it.
             let other = AppServer(try await scene.cluster.app())
             #expect(try await other.call("GET", "/webhooks/\(id)").status == 404)
             #expect(try await scene.call("DELETE", "/\(id)").status == 204)
@@ -79,7 +78,8 @@ extension EndToEnd {
             let (ana, ben) = (try await scene.server.app.signIn("ana"), try await scene.server.app.signIn("ben"))
             let conversation = try await ana.converse(with: [ben], metadata: ["a": ["b": "c"]])
             let message = try await ana.send("hello", to: conversation)
-            // An event shows objects at the time of its delivery, so each change waits for the events before it.
+            // An event shows objects as they are at its delivery, so each change waits until earlier events are
+            // delivered.
             func delivered(_ count: Int) async throws { _ = try await scene.receiver.events(at: "/events", repeated: false) { $0.count >= count } }
             try await delivered(2)
             try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
@@ -134,7 +134,7 @@ extension EndToEnd {
             #expect(events[7].json["message"]["position"].int == position)
             #expect(events[7].json["message"]["recipient_status"]["layer:///identities/ben"].string == "read")
 
-            // What was delivered is listed, and can be sent again with the same id.
+            // Deliveries are listed and can be repeated with the same event id.
             let eventID = try #require(events[1].id)
             try await eventually("its delivery is listed") {
                 let listed = try await scene.call("GET", "/\(id)/deliveries").json.array ?? []
@@ -145,7 +145,7 @@ extension EndToEnd {
             let again = try await scene.receiver.events(at: "/events") { $0.dropFirst(before).contains { $0.id == eventID } }
             #expect(again.dropFirst(before).first { $0.id == eventID }?.body == events[1].body)
             #expect(try await scene.call("POST", "/\(id)/deliveries/\(UUID().uuidString)/redeliver").status == 404)
-            // What the app's own server does has no actor.
+            // A change by the app's own server has no actor.
             let own = try await scene.server.call(
                 "POST", "/conversations", ["participants": [.string(ana.identity), .string(ben.identity)], "distinct": false])
             #expect(own.isSuccess)
@@ -193,7 +193,8 @@ extension EndToEnd {
             #expect(try await scene.call("DELETE", "/\(id)").status == 204)
         }
 
-        /// What other instances do later is told like everything else: delayed messages, notifications, and what an erasing takes.
+        /// Expects webhook events for background work of other instances: delayed messages, notifications, and objects
+        /// removed by an erasure.
         private func later(_ scene: WebhookScene) async throws {
             let id = try await scene.active("/later", events: ["Message.created", "Message.updated", "Push"])
             let (ana, ben) = (try await scene.server.app.signIn("jan"), try await scene.server.app.signIn("kim"))
@@ -224,7 +225,8 @@ extension EndToEnd {
 
         // MARK: Receivers
 
-        /// Bad receivers fail for themselves alone, and are tried again; what failed holds back its own conversation only.
+        /// Expects that a bad receiver delays no other one and is retried. A failed event delays its own conversation
+        /// only.
         private func receivers(_ scene: WebhookScene) async throws {
             let bad: [(String, WebhookReceiver.Behaviour)] = [
                 ("/hangs", .hang), ("/500", .answer(500)), ("/closes", .close), ("/redirects", .answer(302, location: "http://10.0.0.1/")),
@@ -247,13 +249,14 @@ extension EndToEnd {
                 #expect(came.compactMap(\.id).filter(second.contains) == second, "\(path)")
             }
             for (path, _) in bad {
-                // The first event of each conversation, again and again with the same id; nothing overtakes it.
+                // The first event of each conversation is retried with the same id. No later event overtakes it.
                 let came = try await scene.receiver.events(at: path) { $0.count(where: { $0.id == first[0] }) >= 2 }
                 #expect(Set(came.compactMap(\.id)).isSubset(of: [first[0], second[0]]), "\(path)")
             }
         }
 
-        /// After the last retry the webhook is inactive and says why; what it has not been told comes when it is activated again.
+        /// Expects a webhook to become inactive after the last retry, with a reason. After its activation the pending
+        /// events are delivered.
         private func givingUp(_ scene: WebhookScene) async throws {
             scene.receiver.set(.answer(503), for: "/dies")
             let id = try await scene.active("/dies", events: ["Message.created"])
@@ -265,7 +268,7 @@ extension EndToEnd {
             let reason = try #require(inactive["status_reason"].string)
             #expect(reason.contains("Message.created \(sent[0]) failed 5 times"), "\(reason)")
             #expect(reason.contains("unexpected response status: 503"))
-            // Nothing is recorded now.
+            // While the webhook is inactive, no events are recorded.
             _ = try await ana.send("while it is inactive", to: conversation)
             scene.receiver.set(.accept, for: "/dies")
             let before = scene.receiver.events(at: "/dies").count
@@ -344,7 +347,7 @@ extension EndToEnd {
                 scene.receiver.set(.accept, for: "/one")
                 let all = try await scene.receiver.events(at: "/one") { Set(told(bad, $0)).count == 6 }
                 #expect(Array(told(bad, all).drop { first.contains($0) }) == Array((sent[bad.id] ?? []).dropFirst()))
-                // Its own app's events, and no others.
+                // The neighbour's webhook gets the events of its own app only.
                 let theirs = try await neighbour.server.app.signIn("ana").converse(with: [try await neighbour.server.app.signIn("cleo")])
                 let own = try await neighbour.server.app.signIn("ana").send("theirs", to: theirs)
                 let heard = try await scene.receiver.events(at: "/neighbour") { !$0.isEmpty }
@@ -358,9 +361,9 @@ extension EndToEnd {
             "nothing is lost and nothing comes out of order when instances are killed in the middle of deliveries", .timeLimit(.minutes(5)), .long)
         func killed() async throws {
             var size = WebhookScene.size
-            // Leases end soon, so that what a killed instance had claimed is delivered soon.
+            // Leases are short, so that lanes claimed by a killed instance are soon delivered by another one.
             size.settings["STRATA_WEBHOOKS_TIMEOUT"] = "1s"
-            // A machine that is busy for a moment must not end the webhook.
+            // Retry for an hour, so that a briefly overloaded machine does not end the webhook.
             size.settings["STRATA_WEBHOOKS_RETRY_FOR"] = "1h"
             try await WebhookScene.with(size) { scene in
                 _ = try await scene.active("/kill", events: ["Message.created"])

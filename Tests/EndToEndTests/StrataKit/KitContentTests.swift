@@ -7,7 +7,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// Content beside messages goes to the server and to other devices.
+    /// Content of messages is transferred to the server and to other devices.
     @Suite("StrataKit: content")
     struct KitContentTests {
         private func code(_ body: () async throws -> Void) async -> StrataError.Code? {
@@ -62,7 +62,7 @@ extension EndToEnd {
             let unsent = try await chat.send(ana.client.newMessage(parts: [KitTransfers.image(5000)]))
             #expect(await code { try await unsent.parts[0].purge() } == .objectNotSent)
             #expect(await code { try await unsent.parts[0].download() } == .contentAlreadyAvailable)
-            // What was sent from here can be purged and downloaded, too.
+            // Content sent from this device can be purged and downloaded, too.
             let own = try await ana.part(1, of: id)
             try await own.purge()
             #expect(await code { try await own.download() } == .notConnected)

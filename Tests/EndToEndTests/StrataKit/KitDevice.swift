@@ -6,29 +6,27 @@ import StrataKit
 import TestCluster
 import Testing
 
-/// What tests of sessions need beside a ``KitUser``.
 extension KitUser {
-    /// A client whose connection can be cut.
     static func client(of app: TestApp, behind proxy: CuttingProxy, folder: URL) throws -> StrataClient {
         guard let server = URL(string: "http://127.0.0.1:\(proxy.port)") else { throw KitProblem("no URL") }
         return try StrataClient(appID: app.id, options: .init(server: server, directory: folder))
     }
 
-    /// A proxy before the first gateway.
+    /// Starts a proxy in front of the first gateway.
     static func proxy(of app: TestApp) async throws -> CuttingProxy {
         let address = app.system.client().baseURL
         guard let port = URL(string: address)?.port else { throw KitProblem("\(address) has no port") }
         return try await CuttingProxy.start(to: [port])
     }
 
-    /// Signs a user in, in the current session of a client.
+    /// Signs a user in, on an existing client.
     @discardableResult
     static func signIn(_ name: String, to app: TestApp, on client: StrataClient) async throws -> Identity {
         let nonce = try await client.requestAuthenticationNonce()
         return try await client.authenticate(identityToken: try await app.identityToken(name, nonce: nonce))
     }
 
-    /// Where a client keeps the app's sessions and stores.
+    /// Returns the directory in which a client keeps the app's sessions and stores.
     static func files(of app: TestApp, in folder: URL) -> URL { folder.appending(path: app.id.split(separator: "/").last.map(String.init) ?? "") }
 
     static func token(of user: String, _ app: TestApp, in folder: URL) throws -> String {
@@ -42,13 +40,13 @@ extension KitUser {
         return token
     }
 
-    /// Ends a session on the server, and waits until its gateways refuse it.
+    /// Ends a session on the server and waits until the gateways refuse it.
     static func end(_ token: String, _ app: TestApp) async throws {
         _ = try await app.system.client().signOut(token: token, deadline: Waiting.deadline)
         try await isOver(token, app)
     }
 
-    /// Waits until a session is refused. A gateway believes in a session for some seconds after it has seen it.
+    /// Waits until a session is refused. A gateway caches a session for some seconds.
     static func isOver(_ token: String, _ app: TestApp) async throws {
         for gateway in 0..<2 {
             try await eventually("the session is over") {

@@ -7,7 +7,8 @@ import TestTiers
 import Testing
 
 extension EndToEnd {
-    /// `STRATA_KIT_HISTORIES` says how many, `STRATA_KIT_SEED` which is the first; each has the next number as its seed, and can be run alone.
+    /// Random histories of StrataKit clients. `STRATA_KIT_HISTORIES` sets their number and `STRATA_KIT_SEED` the first
+    /// seed. Each further history has the next seed and can be run alone.
     @Suite("StrataKit: random histories")
     struct KitHistoriesTests {
         private static let defaultCount = TestTier.pick(short: 10, long: 40)

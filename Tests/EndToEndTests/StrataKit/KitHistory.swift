@@ -8,7 +8,8 @@ import StrataKit
 import TestCluster
 import TestSupport
 
-/// One random history: some devices do things at random while their connections fare at random, and in the end all hold the same.
+/// One random history: devices perform random operations over unreliable connections. In the end all devices must hold
+/// the same state.
 struct KitHistory {
     /// A device of a user. Its connections go through a proxy that cuts them.
     private final class Device {
@@ -16,7 +17,7 @@ struct KitHistory {
         let folder: URL
         let proxy: CuttingProxy
         var user: KitUser
-        /// What this device was told, since it was started last and before.
+        /// Collects the events since this device's last start; ``told`` has the earlier ones.
         var listening: Task<Told, Never>
         var told = Told()
         var isOnline = true
@@ -41,7 +42,7 @@ struct KitHistory {
             }
         }
 
-        /// Ends the client, and takes what it has told: the end of a stream comes after all that was in it.
+        /// Ends the client and collects its events. The end of the stream comes after all events in it.
         func close() async {
             await user.client.close()
             let last = await listening.value
@@ -52,7 +53,7 @@ struct KitHistory {
 
     private struct Told {
         var refused: Set<MessageID> = []
-        /// Distinct conversations that another user had made before.
+        /// Distinct conversations that another user had created first, with the id of the existing conversation.
         var merged: [ConversationID: ConversationID] = [:]
     }
 
@@ -61,11 +62,11 @@ struct KitHistory {
     private var random: SeededGenerator
     private var devices: [Device] = []
     private var conversations: [ConversationID] = []
-    /// What was sent, by whom, and where; and the conversations in which something was deleted, so that a message may be gone.
+    /// The messages sent, with conversation and text, and the conversations in which something was deleted, so that a
+    /// message may be missing.
     private var sent: [(id: MessageID, conversation: ConversationID, text: String)] = []
     private var deletedIn: Set<ConversationID> = []
     private var operations = 0
-    /// What was done, for the report of a failure.
     private var trace: [String] = []
 
     init(seed: UInt64, app: TestApp) {
@@ -75,15 +76,15 @@ struct KitHistory {
 
     private func name(_ number: Int) -> String { "\(["ana", "ben", "cleo"][number % 3])-\(seed)" }
 
-    /// Carries it out.
-    /// - Returns: what is wrong, in words; and how many operations there were.
+    /// Carries out the history.
+    /// - Returns: The problems found, as text, and the number of operations.
     mutating func run() async throws -> (problems: [String], operations: Int) {
         let count = Int.random(in: 2...4, using: &random)
         for number in 0..<count { devices.append(try await device(number)) }
         try await create(devices[0], isDistinct: true)
         for _ in 0..<Int.random(in: 6...14, using: &random) {
             for device in devices { await step(device) }
-            // So that what was done is sometimes under way when the next thing happens, and sometimes over.
+            // The random pause lets some operations end before the next one and others overlap with it.
             if Bool.random(using: &random) { try await Task.sleep(for: .milliseconds(Int.random(in: 1...25, using: &random))) }
         }
         var problems: [String] = []
@@ -117,7 +118,8 @@ struct KitHistory {
 
     // MARK: Steps
 
-    /// Does something at random. What the library refuses at once is no problem: the device may not know a conversation any more.
+    /// Performs a random operation. A refusal by the library is no problem, because the device may not know a
+    /// conversation any more.
     private mutating func step(_ device: Device) async {
         operations += 1
         let kind = Int.random(in: 0..<100, using: &random)
@@ -228,13 +230,13 @@ struct KitHistory {
         device.isOnline.toggle()
     }
 
-    /// Has a client connect, without waiting for its first attempt: where answers are lost it takes long.
+    /// Starts connecting without waiting for the first attempt, which takes long if answers are lost.
     private func connect(_ client: StrataClient) async {
         Task { try await client.connect() }
         while await client.connectionState == .disconnected { await Task.yield() }
     }
 
-    /// The app is killed and started again.
+    /// Restarts a device's client, like a killed app.
     private func restart(_ device: Device) async throws {
         await device.close()
         device.user = KitUser(name: device.name, client: try Self.client(app, device.folder, device.proxy))
@@ -243,22 +245,23 @@ struct KitHistory {
     }
 
     private func comeBack(_ device: Device) async throws {
-        // Connections that lose answers are of no use any more.
+        // Connections that have lost answers are unusable.
         device.proxy.cut()
         if !device.isOnline { try await toggle(device) }
     }
 
-    // MARK: The end
+    // MARK: Final comparison
 
-    /// Waits until the device holds what the server shows its user.
-    /// - Returns: what is different when the time is over.
+    /// Waits until the device holds the state that the server shows its user.
+    /// - Returns: The remaining differences at the deadline.
     private func compare(_ device: Device) async -> [String] {
         let deadline = ContinuousClock.now + .seconds(30)
         var (difference, pause) = (["changes are pending"], Duration.milliseconds(20))
         do {
             let user = try await app.signIn(device.name)
             repeat {
-                // What the server shows is much work: not before the device has nothing to send, and each time later than before.
+                // Loading the server's state is expensive. Wait until no change of the device is pending, and pause
+                // longer after each attempt.
                 while await device.user.client.pendingChangeCount > 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
                 difference = try await KitComparison.differences(of: device.user.client, from: user)
                 let pending = await device.user.client.pendingChangeCount
@@ -273,7 +276,7 @@ struct KitHistory {
         return difference.map { "\(device.name): \($0)" }
     }
 
-    /// Messages that are neither there nor reported.
+    /// Returns messages that were sent, are missing, and were not reported as failed.
     private func missing() async throws -> [String] {
         var found: Set<String> = []
         for device in devices {

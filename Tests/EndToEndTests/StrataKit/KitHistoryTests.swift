@@ -7,10 +7,10 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// Which older messages come, and how more are fetched.
+    /// Synchronization of older messages, and fetching of more.
     @Suite("StrataKit: history")
     struct KitHistoryTests {
-        /// Three conversations with ben: all 30 read; 3 of 50 unread; all 20 unread.
+        /// Creates three conversations with ben: all 30 messages read; 3 of 50 unread; all 20 unread.
         private func conversations(_ app: TestApp) async throws -> [ConversationID] {
             let users = try await app.signIn(["ana", "ben"])
             var ids: [ConversationID] = []

@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Transfers of content that are broken off, cancelled or refused.
+    /// Interrupted, cancelled and refused transfers of content.
     @Suite("StrataKit: interrupted content")
     struct KitInterruptionTests {
-        /// Two users of an app, the second behind a proxy, in a conversation.
+        /// A conversation of two users of an app. The second one is behind a proxy.
         private struct Scene {
             let ana: KitUser
             let ben: KitUser
@@ -34,7 +34,7 @@ extension EndToEnd {
             let chat = try #require(try await scene.ana.client.conversation(scene.chat.id))
             let id = try await scene.ana.send([KitTransfers.image(1_000_000)], in: chat)
             let part = try await scene.ben.receives(id).parts[0]
-            // No connection carries the whole of it.
+            // Each connection breaks before the end of the content.
             scene.proxy.limit(.init(fromServer: 400_000))
             try await part.download()
             #expect(try await part.loadData() == KitTransfers.bytes(1_000_000))
@@ -61,7 +61,7 @@ extension EndToEnd {
             scene.proxy.limit(.init(fromServer: 0))
             await first.client.close()
             await #expect(throws: CancellationError.self) { try await downloading.value }
-            // So little that without what is here already the first fraction would be a smaller one.
+            // The limit is so low that a download from the start would report a smaller first fraction.
             scene.proxy.limit(.init(fromServer: 60_000))
             let second = KitUser(name: "ben", client: try KitUser.client(of: app, "ben", folder: folder, proxy: scene.proxy))
             try await second.connect()
@@ -114,7 +114,7 @@ extension EndToEnd {
             let events = scene.ben.client.events
             let parts = [try KitTransfers.image(1_000_000), try KitTransfers.image(900_000, seed: 1)]
             let message = try await scene.chat.send(scene.ben.client.newMessage(parts: parts))
-            // A transfer may begin after the last change of an object.
+            // A transfer may begin after the object's last change.
             try await within("the upload has begun") { [client = scene.ben.client] in
                 while true {
                     if let message = try await client.message(message.id), await client.transferProgress(of: message).children.count == 2 { return }
@@ -147,7 +147,8 @@ extension EndToEnd {
                 let large = try await scene.chat.send(scene.ben.client.newMessage(parts: [KitTransfers.image(500_001)]))
                 try await scene.ben.until("it has failed") { try await $0.message(large.id)?.failure != nil }
                 #expect(try await scene.ben.client.message(large.id)?.failure?.code == .dataLengthExceedsMaximum)
-                // The first part is uploaded; the second one cannot be while the server removes the content of the first.
+                // The first part is uploaded. The second part stays pending while the server removes the first part's
+                // content.
                 scene.proxy.limit(.init(fromClient: 200_000))
                 let parts = [try KitTransfers.image(3000), try KitTransfers.image(400_000)]
                 let message = try await scene.chat.send(scene.ben.client.newMessage(parts: parts))

@@ -6,7 +6,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// Two apps built with StrataKit talk to each other through the real services.
+    /// Two apps built with StrataKit exchange messages through the real services.
     @Suite("StrataKit: main path")
     struct KitMainPathTests {
         @Test(
@@ -24,7 +24,7 @@ extension EndToEnd {
             #expect(seen.metadata["title"] == "Lunch")
             #expect(seen.participantIDs == [ana.id, ben.id])
             #expect(seen.hasUnreadMessages)
-            // The totals have a packet of their own, behind the message's.
+            // The counts come in a separate packet after the message.
             try await ben.until("has one unread message") { client in
                 try await client.conversation(chat.id)?.totalUnreadMessageCount == 1
             }

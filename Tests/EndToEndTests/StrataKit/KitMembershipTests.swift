@@ -7,7 +7,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// Who comes, goes, types, and waits.
+    /// Joining, leaving, typing and waiting.
     @Suite("StrataKit: participants and waiting")
     struct KitMembershipTests {
         @Test(
@@ -95,7 +95,8 @@ extension EndToEnd {
                     if seen == [.begin] { try await chat.send(ana.client.newMessage(parts: [.text("done")])) }
                     guard indicator.action == .finish else { continue }
                     if seen == [.begin, .finish] { return }
-                    // On a busy machine the message may come when Ana has already been silent for too long. Then Ana types again.
+                    // On a busy machine the message may come after Ana's typing has already ended. Then Ana types
+                    // again.
                     seen = []
                     try await chat.sendTypingIndicator(.begin)
                 }

@@ -6,7 +6,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// Metadata of several users who change them at the same time.
+    /// Concurrent metadata changes by several users.
     @Suite("StrataKit: metadata")
     struct KitMetadataTests {
         private func pair(_ metadata: Metadata = [:]) async throws -> (ana: KitUser, ben: KitUser, chat: StrataKit.Conversation) {

@@ -7,7 +7,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// What is done without a connection is sent later, once.
+    /// Changes made without a connection are sent later, exactly once.
     @Suite("StrataKit: offline")
     struct KitOfflineTests {
         @Test(
@@ -19,7 +19,7 @@ extension EndToEnd {
             let ben = try await KitUser.signIn("ben", to: app, via: 1)
             let cleo = try await KitUser.signIn("cleo", to: app)
             let id = try await offline(app, folder, ben.id, cleo.id)
-            // The first client is gone without a word, as a killed app is.
+            // The first client ends abruptly, like a killed app.
             let ana = KitUser(name: "ana", client: try KitUser.client(of: app, "ana", folder: folder))
             #expect(try await ana.texts(in: id) == ["one", "two", "three"])
             #expect(await ana.client.pendingChangeCount > 0)
@@ -90,7 +90,7 @@ extension EndToEnd {
             try await ben.connect()
             try await ben.isIdle()
             try await ana.until("both messages") { try await $0.messages(in: one.id).count == 2 }
-            // The id that ben's app holds still finds the conversation.
+            // The id that ben's app holds still finds the conversation (an alias).
             let found = try #require(try await ben.client.conversation(two.id))
             #expect(found.id == one.id)
             #expect(found.metadata.flattened == ["ana": "1", "ben": "2", "same": "b"])

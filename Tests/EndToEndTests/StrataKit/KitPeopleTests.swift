@@ -10,7 +10,6 @@ import Testing
 extension EndToEnd {
     @Suite("StrataKit: identities and announcements")
     struct KitPeopleTests {
-        /// Announces as the operator does.
         private func announce(_ text: String, in app: TestApp, on cluster: Cluster, to user: String) async throws -> AnnouncementID {
             let id = try JSONValue(parsing: try await cluster.announce(text, in: app, to: [user]))["id"].string ?? ""
             return try #require(AnnouncementID(parsing: id))

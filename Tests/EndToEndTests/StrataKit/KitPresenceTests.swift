@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("StrataKit: presence")
     struct KitPresenceTests {
-        /// Ana, and Ben, who follows Ana because they share a conversation.
+        /// Signs in Ana and Ben. Ben follows Ana because they share a conversation.
         private func scene(_ app: TestApp) async throws -> (ana: KitUser, ben: KitUser) {
             let ana = try await KitUser.signIn("ana", to: app)
             let ben = try await KitUser.signIn("ben", to: app, via: 1)

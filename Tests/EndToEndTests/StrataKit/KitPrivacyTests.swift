@@ -8,7 +8,7 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// What does not come to a device.
+    /// Data that must not reach a device.
     @Suite("StrataKit: what concerns others")
     struct KitPrivacyTests {
         @Test(

@@ -9,10 +9,9 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// How far synchronization is.
     @Suite("StrataKit: progress of synchronization")
     struct KitProgressTests {
-        /// A conversation with ben that has so many messages.
+        /// Creates a conversation with ben that has `count` messages.
         private func conversation(_ count: Int, _ app: TestApp) async throws -> ConversationID {
             let users = try await app.signIn(["ana", "ben"])
             let conversation = try await users[0].converse(with: [users[1]], distinct: false)
@@ -20,7 +19,7 @@ extension EndToEnd {
             return try #require(ConversationID(parsing: conversation.id))
         }
 
-        /// What happens until something of it is the last.
+        /// Returns the events up to and including the first one for which `isLast` is true.
         private func events(_ stream: AsyncStream<ClientEvent>, until isLast: @escaping @Sendable (ClientEvent) -> Bool) async throws -> [ClientEvent]
         {
             var events: [ClientEvent] = []
@@ -46,7 +45,7 @@ extension EndToEnd {
             #expect(progress.total == 3 && progress.completed == 3 && progress.isFinished)
         }
 
-        /// A device of ben behind a proxy that has the newest of 30 messages.
+        /// Creates a device of ben behind a proxy. It has the newest of 30 messages.
         private func device(_ app: TestApp) async throws -> (ben: KitUser, chat: StrataKit.Conversation, proxy: CuttingProxy) {
             let id = try await conversation(30, app)
             let proxy = try await KitTransfers.proxy(to: app)

@@ -87,8 +87,8 @@ extension EndToEnd {
             await proxy.close()
         }
 
-        /// Signs a user in after the connections were cut. The client may use a cut connection once more before it notices, so a transport error is tried
-        /// again.
+        /// Signs a user in after the connections were cut. The client may reuse a cut connection once before it
+        /// notices, so a transport error is retried.
         private func signInAgain(_ name: String, to app: TestApp, on client: StrataClient) async throws -> Identity {
             for _ in 0..<5 {
                 do {

@@ -10,7 +10,7 @@ import Testing
 extension EndToEnd {
     @Suite("StrataKit: signing in")
     struct KitSignInTests {
-        /// What a call throws; nil if it does not, or something else.
+        /// Returns the `StrataError` that `body` throws; nil if it throws another error or none.
         private func refusal(of body: () async throws -> Void) async -> StrataError? {
             do {
                 try await body()
@@ -133,7 +133,6 @@ extension EndToEnd {
 }
 
 extension Array {
-    /// What the elements become, one after the other.
     fileprivate func asyncMap<Value>(_ transform: (Element) async throws -> Value) async throws -> [Value] {
         var values: [Value] = []
         for element in self { values.append(try await transform(element)) }
@@ -142,7 +141,6 @@ extension Array {
 }
 
 extension Result where Failure == any Error {
-    /// What a call returns or throws.
     fileprivate init(catching body: () async throws -> Success) async {
         do { self = .success(try await body()) } catch { self = .failure(error) }
     }

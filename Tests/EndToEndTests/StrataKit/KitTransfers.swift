@@ -5,7 +5,6 @@ import ProtocolClient
 import StrataKit
 import TestCluster
 
-/// What tests of content share.
 enum KitTransfers {
     static func bytes(_ count: Int, seed: Int = 0) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8 &+ seed) }) }
 
@@ -33,7 +32,7 @@ enum KitTransfers {
         }
     }
 
-    /// The parts whose transfers have begun, in that order.
+    /// Returns the parts whose transfers have begun, in that order.
     static func begun(_ count: Int, in events: AsyncStream<ClientEvent>) async throws -> [UUID] {
         var ids: [UUID] = []
         for await event in events {
@@ -62,7 +61,6 @@ extension KitUser {
         return part
     }
 
-    /// Sends parts in a conversation, and waits until the server has the message.
     func send(_ parts: [NewMessagePart], in chat: StrataKit.Conversation) async throws -> MessageID {
         let message = try await chat.send(client.newMessage(parts: parts))
         try await until("the message is sent") { try await $0.message(message.id)?.isSent == true }

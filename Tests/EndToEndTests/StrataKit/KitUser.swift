@@ -7,12 +7,11 @@ import TestCluster
 import TestSupport
 import Testing
 
-/// A user of an app that is built with StrataKit.
 struct KitUser: Sendable {
     let name: String
     let client: StrataClient
 
-    /// A client with a store of its own; not connected, and without a user.
+    /// Returns a client with its own store, not connected and without a user.
     static func client(
         of app: TestApp, _ name: String, policy: SyncPolicy = .unreadOnly, via gateway: Int = 0, folder: URL? = nil,
         content: ContentOptions = .init(), proxy: CuttingProxy? = nil
@@ -25,7 +24,7 @@ struct KitUser: Sendable {
 
     static func folder(_ name: String) throws -> URL { URL(filePath: try TestDirectory.make("kit-\(name)")) }
 
-    /// Signs a user in on a new device, and connects.
+    /// Signs a user in on a new device and connects.
     static func signIn(
         _ name: String, to app: TestApp, policy: SyncPolicy = .unreadOnly, via gateway: Int = 0, folder: URL? = nil, connects: Bool = true,
         content: ContentOptions = .init(), proxy: CuttingProxy? = nil
@@ -40,7 +39,7 @@ struct KitUser: Sendable {
         return user
     }
 
-    /// Waits until everything has been fetched.
+    /// Waits until synchronization is complete.
     static func finished(_ events: AsyncStream<ClientEvent>) async throws {
         try await within("the synchronization finishes") {
             for await event in events { if case .synchronizationFinished = event { return } }
@@ -48,7 +47,7 @@ struct KitUser: Sendable {
         }
     }
 
-    /// Connects, and waits until what was missed has been fetched.
+    /// Connects and waits until missed changes are fetched.
     func connect() async throws {
         let events = client.events
         try await client.connect()
@@ -57,7 +56,7 @@ struct KitUser: Sendable {
 
     var id: UserID { UserID(trusted: name) }
 
-    /// Waits until something is true of the store, looking again after each batch of changes.
+    /// Waits until a condition on the store is true, checking it after each batch of changes.
     func until(_ what: String, _ condition: @escaping @Sendable (StrataClient) async throws -> Bool) async throws {
         let changes = client.objectChanges
         if try await condition(client) { return }
@@ -67,32 +66,30 @@ struct KitUser: Sendable {
         }
     }
 
-    /// Waits until no content is on the device. A file is removed after the change that no longer needs it, and the removal has no event.
+    /// Waits until the device holds no content. A file is removed after the change that makes it unnecessary, and the
+    /// removal has no event.
     func diskIsEmpty() async throws {
         try await within("\(name): the content leaves the disk") { [client] in
             while await client.currentDiskUtilization > 0 { await Task.yield() }
         }
     }
 
-    /// The texts of a conversation on this device, in order.
+    /// Returns the texts of a conversation on this device, in order.
     func texts(in conversation: ConversationID) async throws -> [String] {
         try await client.messages(in: conversation).map { $0.parts.first?.text ?? "" }
     }
 
-    /// Waits until a conversation has these texts.
     func sees(_ texts: [String], in conversation: ConversationID) async throws {
         try await until("sees \(texts)") { client in
             try await client.messages(in: conversation).map { $0.parts.first?.text ?? "" } == texts
         }
     }
 
-    /// Waits until no change is pending.
     func isIdle() async throws {
         try await eventually("\(name) has nothing to send") { await client.pendingChangeCount == 0 }
     }
 }
 
-/// Does something that must not take forever.
 func within(_ what: String, _ body: @escaping @Sendable () async throws -> Void) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await body() }
@@ -105,7 +102,6 @@ func within(_ what: String, _ body: @escaping @Sendable () async throws -> Void)
     }
 }
 
-/// What a test did not expect.
 struct KitProblem: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -6,18 +6,17 @@ import ProtocolClient
 import TestCluster
 import Testing
 
-/// Rich content that a test has announced.
+/// Rich content that was announced for upload.
 struct AnnouncedContent: Sendable {
     let id: String
     let uploadURL: String
 
-    /// Of its REST resource.
     var path: String { layerPath(id) }
     var part: JSONValue { ["mime_type": "image/png", "content": ["id": .string(id), "size": 1]] }
     var message: JSONValue { ["parts": [["mime_type": "text/plain", "body": "look"], part]] }
 }
 
-/// The path of a URL that the server put into an object.
+/// Returns the path of a URL in one of the server's objects.
 func path(of url: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
     let base = "https://chat.test"
     try #require(url.hasPrefix(base + "/"), sourceLocation: sourceLocation)
@@ -25,7 +24,6 @@ func path(of url: String, sourceLocation: SourceLocation = #_sourceLocation) thr
 }
 
 extension TestUser {
-    /// Says that the user is about to upload so many bytes.
     func announce(_ size: Int, type: String = "image/png", sourceLocation: SourceLocation = #_sourceLocation) async throws -> AnnouncedContent {
         let answer = try await call("POST", "/content", headers: ["Upload-Content-Length": "\(size)", "Upload-Content-Type": type])
         try #require(answer.status == 201, "\(answer.json)", sourceLocation: sourceLocation)
@@ -43,7 +41,6 @@ extension TestUser {
         return content
     }
 
-    /// Where the user may download it.
     func downloadURL(of content: AnnouncedContent, sourceLocation: SourceLocation = #_sourceLocation) async throws -> String {
         try #require(try await does("GET", content.path)["download_url"].string, sourceLocation: sourceLocation)
     }
@@ -54,7 +51,7 @@ extension RESTAnswer {
 }
 
 extension TestSystem {
-    /// Uploads as stock clients do: no session, no version.
+    /// Uploads as stock clients do: without session and version.
     func put(_ bytes: Data, to url: String, via gateway: Int = 0, headers: [String: String] = [:]) async throws -> RESTAnswer {
         let own = ["Accept": "", "Content-Type": "image/png", "Upload-Content-Length": "\(bytes.count)", "Upload-Content-Type": "image/png"]
         return try await client(gateway)
@@ -62,14 +59,13 @@ extension TestSystem {
                 "PUT", path(of: url), data: bytes, headers: own.merging(headers) { $1 }, deadline: Waiting.deadline)
     }
 
-    /// Downloads as stock clients do.
     func fetch(_ url: String, via gateway: Int = 0, method: String = "GET", headers: [String: String] = [:]) async throws -> RESTAnswer {
         try await client(gateway).call(method, path(of: url), data: nil, headers: ["Accept": ""].merging(headers) { $1 }, deadline: Waiting.deadline)
     }
 }
 
 extension Cluster {
-    /// The files of all contents, and of uploads that are going on.
+    /// The files of all contents and of pending uploads.
     var contentFiles: [String] {
         (FileManager.default.enumerator(atPath: contentDirectory)?.allObjects as? [String] ?? [])
             .filter { name in
@@ -77,14 +73,14 @@ extension Cluster {
             }
     }
 
-    /// The file of a content, if there is one, under its own name or a temporary one.
+    /// Returns the files of a content, complete or temporary.
     func files(of content: AnnouncedContent) -> [String] {
         let id = content.id.split(separator: "/").last.map { String($0) } ?? ""
         return contentFiles.filter { $0.contains(id) }
     }
 }
 
-/// A TCP connection to a gateway over which a test says whatever it likes, and ends it whenever it likes.
+/// A blocking TCP connection to a gateway, which a test can end at any point.
 final class PlainConnection: Sendable {
     private let descriptor: Int32
 
@@ -112,6 +108,6 @@ final class PlainConnection: Sendable {
         #expect(Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
     }
 
-    /// Says that nothing more will come.
+    /// Closes the sending direction.
     func end() { shutdown(descriptor, Int32(SHUT_WR)) }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import StrataCommand
 
 extension ProtocolSocket {
-    /// Waits for a change, with the patience of these tests.
+    /// Waits for a change, with the deadline of these tests.
     @discardableResult
     func change(
         _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
@@ -18,28 +18,26 @@ extension ProtocolSocket {
         }
     }
 
-    /// Waits until a message has come whose text is this; what was published before it in its conversation has come then, too.
+    /// Waits for a message with this text. Everything published before it in its conversation has then arrived, too.
     @discardableResult
     func message(_ text: String) async throws -> ReceivedPacket {
         try await change("create", "Message") { $0["parts"][0]["body"].string == text }
     }
 
-    /// A request with the patience of these tests.
+    /// Sends a request, with the deadline of these tests.
     func ask(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil) async throws -> SocketAnswer {
         try await request(method, objectID: objectID, data: data, deadline: Waiting.deadline)
     }
 
-    /// All that has come of a conversation.
     func packets(of conversation: Conversation) -> [ReceivedPacket] {
         history.filter { $0.conversationID == conversation.id }
     }
 
-    /// Whatever was wrong with what came: counters, order, packets that came twice.
+    /// Protocol violations: wrong counters, wrong order, duplicates.
     var faults: [String] {
         ledger.faults + violations
     }
 
-    /// The account of all that came.
     var ledger: PacketLedger {
         var ledger = PacketLedger()
         ledger.connectionOpened(handshakeBegan: nil)
@@ -47,8 +45,9 @@ extension ProtocolSocket {
         return ledger
     }
 
-    /// What the packets of a conversation amount to; nil before its creation has come. A socket's first packet of it need not be its creation, so
-    /// this starts from what is known already.
+    /// Returns a conversation's state as its packets describe it; nil before its creation was received.
+    /// - Parameter start: The known state. Required if the socket's first packet of the conversation is not its
+    ///   creation.
     func replica(of conversation: Conversation, from start: JSONValue? = nil) -> ConversationReplica? {
         var replica = start.map { ConversationReplica($0) }
         for packet in packets(of: conversation) where packet.objectType == "Conversation" {
@@ -61,16 +60,16 @@ extension ProtocolSocket {
         return replica
     }
 
-    /// Waits until every position up to this one has come.
+    /// Waits until all positions up to `head` have arrived.
     func positions(upTo head: Int, of conversation: Conversation) async throws {
-        // A user need not be told of every position, but they are told of the last one of these.
+        // A user need not receive every position, but receives the last one.
         _ = try await nextPacket("position \(head)", deadline: Waiting.deadline) {
             $0.conversationID == conversation.id && ($0.body["position"].int ?? 0) >= head
         }
     }
 }
 
-/// Waits for something outside this process, which cannot tell us: looks now and then.
+/// Polls a condition outside of this process until it is true.
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
 ) async throws {

@@ -38,7 +38,7 @@ extension EndToEnd {
                 try await socket.positions(upTo: head, of: conversation)
                 #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [], "\(user.user)")
                 #expect(socket.faults == [], "\(user.user)")
-                // The numbers of the last message are in the packet after it.
+                // The counts of the last message are in the packet after it.
                 let view = ConversationReplica(try await user.view(of: conversation))
                 try await eventually("\(user.user) was told what the server has") { socket.replica(of: conversation) == view }
             }

@@ -63,7 +63,7 @@ extension EndToEnd {
             await first.abort()
             for number in 0..<60 { try await ana.send("missed \(number)", to: conversations[number % 2]) }
             var seen: Set<String> = []
-            // Each time the line drops after some packets more; the time of the last one is all the client remembers.
+            // Each time the connection drops after more packets. The client remembers only the last packet's time.
             for cut in [7, 30, 55, 200] {
                 let socket = try await ben.openSilent(via: cut)
                 let stream = socket.packets()

@@ -5,14 +5,15 @@ import Testing
 
 @testable import Soak
 
-/// A judge that finds nothing proves nothing: each kind of damage, done to a good history, has to be found.
+/// A checker that finds nothing proves nothing. Each test damages a good history in one way, and expects the checker to
+/// detect it.
 @Suite("checker")
 struct CheckerTests {
     private typealias Change = History.Conversation.Change
 
     private static let id = "conversation"
 
-    /// Ana, Ben and, from the fifth change to the eighth, Cleo.
+    /// The change log of a conversation of Ana and Ben. Cleo is a participant from the fifth change to the eighth.
     private static let log: [Change] = [
         Change(position: 1, kind: .created(participants: ["ana", "ben"])),
         Change(position: 2, kind: .message("m1")),
@@ -36,7 +37,6 @@ struct CheckerTests {
         positions.map { .told(position: $0, what: "change") }
     }
 
-    /// What Ana's client holds, and is shown.
     private static var mirror: Mirror {
         var mirror = Mirror()
         mirror.show([
@@ -50,7 +50,6 @@ struct CheckerTests {
         return mirror
     }
 
-    /// Nothing is wrong with it.
     private static var good: History {
         History(
             operations: [
@@ -62,7 +61,7 @@ struct CheckerTests {
             ],
             views: [
                 History.View(user: "ana", conversation: id, events: told([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), mirror: mirror),
-                // The reader's connection was cut after the fifth, and what they had not looked at came again.
+                // Ben's connection was cut after the fifth change. The changes that he had not processed were repeated.
                 History.View(
                     user: "ben", conversation: id, events: told([1, 2, 3, 4, 5]) + [.beginAnew] + told([3, 4, 5, 6, 7, 8, 9, 10])),
                 History.View(user: "cleo", conversation: id, events: [.shown(position: 6), .listed(position: 6)] + told([5, 6, 7, 8])),
@@ -88,7 +87,6 @@ struct CheckerTests {
         #expect(Checker.violations(of: Self.good) == [])
     }
 
-    /// One way to spoil a history.
     struct Damage: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let kind: Violation.Kind
@@ -101,19 +99,19 @@ struct CheckerTests {
         }
     }
 
-    /// Takes the first event of Ana's that is this one.
     private static func index(_ position: Int, in history: History, view: Int = 0) -> Int {
         history.views[view].events.firstIndex(of: .told(position: position, what: "change")) ?? 0
     }
 
-    /// Lets a change follow the others, of which those who are still there are told.
+    /// Appends a change to the log, and delivers it to the remaining participants.
     private static func append(_ kind: Change.Kind, to history: inout History) {
         let position = history.conversations[0].log.count + 1
         history.conversations[0].log.append(Change(position: position, kind: kind))
         for view in 0...1 { history.views[view].events += told([position]) }
     }
 
-    /// Lets a user who has left keep counts, and know them; nothing is deleted after they left.
+    /// Gives a user who has left the counts of that time, on the server and on their client. Nothing is deleted after
+    /// they left.
     private static func keepCounts(of user: String, total: Int, in history: inout History) {
         history.conversations[0].log[9] = Change(position: 10, kind: .receipts)
         history.conversations[0].messages.append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
@@ -189,7 +187,7 @@ struct CheckerTests {
             history.conversations[0].messages.append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
         },
         Damage("what was done before something else began comes after it", .reordered) { history in
-            // The last writer of a key would not be the last.
+            // The last writer of a key would no longer win.
             history.operations[5] = operation("cleo", .set(path: "a.b", value: "v2"), -2, -1)
         },
         Damage("a client was told another number of unread messages", .stale) { $0.views[0].mirror.unread = 7 },
@@ -217,7 +215,6 @@ struct CheckerTests {
         #expect(kinds.contains(damage.kind), "\(kinds)")
     }
 
-    /// One way in which a history may differ from the good one, and be as good.
     struct Variation: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let apply: @Sendable (inout History) -> Void
@@ -288,7 +285,7 @@ struct CheckerTests {
         },
     ]
 
-    /// The conversation shows nothing to any user.
+    /// Makes the conversation appear empty to all users.
     private static func empty(_ history: inout History) {
         let log = history.conversations[0].log
         history.conversations[0] = .init(id: id, log: log, participants: [], metadata: [:], messages: [], unread: [:])

@@ -6,13 +6,13 @@ import Testing
 @testable import ProtocolClient
 @testable import Soak
 
-/// The record of a client's packets, in the situations in which changes come again.
+/// The record of a client's packets in situations in which changes are repeated.
 @Suite("client record")
 struct ClientRecordTests {
     private static let conversation = "layer:///conversations/c"
     private static let start = ContinuousClock.now
 
-    /// Adds packets that a client received at these times after it had asked for the connection.
+    /// Records packets that a client received at these times after it had requested the connection.
     private func record(_ packets: [(seconds: Double, json: JSONValue)]) -> ClientRecord {
         var record = ClientRecord(of: "ana", Recorder())
         record.connectionOpened(handshakeBegan: Self.start)
@@ -39,7 +39,7 @@ struct ClientRecordTests {
         ["type": "response", "body": ["method": .string(method), "success": .bool(isSuccess)]]
     }
 
-    /// The violations of order that the checker finds, apart from what the client should hold at the end.
+    /// Returns the violations of order that the checker finds, without those of the final state.
     private func violations(_ record: ClientRecord) -> [Violation] {
         let history = History(
             views: Array(record.views.values),
@@ -51,8 +51,8 @@ struct ClientRecordTests {
         return Checker.violations(of: history).filter { [.reordered, .duplicated, .protocolBroken].contains($0.kind) }
     }
 
-    /// The composed test once reported 177 reordered changes of one user: the client had received the refusal of its replay while earlier packets of
-    /// that replay still waited to be recorded.
+    /// Regression test: the composed test once reported 177 reordered changes of one user. The client had received the
+    /// refusal of its replay while earlier packets of that replay were still waiting to be recorded.
     @Test("a replay that fails half-way and is asked for again may repeat what came before its refusal")
     func failedReplay() {
         let packets = [1111, 1112, 1113, 1114].map { (0.1, change($0)) } + [(0.2, answer(false))] + (1097...1120).map { (0.7, change($0)) }

@@ -8,7 +8,7 @@ import Testing
 @testable import Soak
 @testable import TestCluster
 
-/// Each kind of damage, done to good deliveries, has to be found.
+/// Each test damages good deliveries in one way, and expects the judge to detect it.
 @Suite("judge of webhooks")
 struct HookJudgeTests {
     private typealias Change = History.Conversation.Change
@@ -36,7 +36,7 @@ struct HookJudgeTests {
     private static let history = History(
         operations: [
             History.Operation(actor: "ben", conversation: id, action: .read(message: "m1"), begun: 1, ended: 2, outcome: .acknowledged),
-            // No receipt is due: the reader came later, or is the sender.
+            // These reads produce no receipt: the reader joined later, or is the sender.
             History.Operation(actor: "cleo", conversation: id, action: .read(message: "m1"), begun: 3, ended: 4, outcome: .acknowledged),
             History.Operation(actor: "ana", conversation: id, action: .read(message: "m1"), begun: 5, ended: 6, outcome: .acknowledged),
         ],

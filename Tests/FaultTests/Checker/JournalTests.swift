@@ -7,7 +7,7 @@ import Testing
 @testable import ProtocolClient
 @testable import Soak
 
-/// The record that explains a failed run.
+/// Tests of the record that explains a failed run.
 @Suite("journal")
 struct JournalTests {
     @Test("lines have their time; a full file replaces the one before it, so that two remain")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Soak
 
-/// What the checker compares with: a client that applies packets as docs/protocol.md says.
+/// Tests of the checker's reference: a client that applies packets as docs/protocol.md requires.
 @Suite("mirror")
 struct MirrorTests {
     private static func packet(_ body: JSONValue, _ type: String = "change") -> JSONValue {
@@ -47,7 +47,7 @@ struct MirrorTests {
         #expect(mirror.metadata.isEmpty)
         mirror.apply(Self.update(8, [["operation": "set", "property": "last_message", "id": "m9", "value": [:]]]))
         #expect(mirror.lastMessage == "m9")
-        // What comes late is contained in what has been applied since.
+        // A late change is contained in the changes applied since.
         mirror.apply(
             Self.update(
                 6,
@@ -91,7 +91,7 @@ struct MirrorTests {
         let late: JSONValue = [["operation": "set", "property": "recipient_status.b\\.n", "value": "delivered"]]
         for id in ["m1", "m2"] { mirror.apply(Self.update(9, late, "Message", id: id)) }
         #expect(mirror.messages.mapValues { $0.statuses["b.n"] } == ["m1": "read", "m2": "delivered"])
-        // Shown once more as it was before, nothing goes back.
+        // Receiving an older state of the message does not revert anything.
         mirror.show(message: ["id": "m1", "position": .integer(6 * Int64(Mirror.positionStep)), "recipient_status": ["b.n": "sent"]])
         #expect(mirror.messages["m1"]?.statuses["b.n"] == "read")
     }

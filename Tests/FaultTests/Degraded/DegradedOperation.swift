@@ -4,7 +4,7 @@ import Foundation
 import ProtocolClient
 import TestCluster
 
-/// Something that a client, or an operator, does: a row of the table.
+/// An operation of a client or an operator: a row of the table.
 enum DegradedOperation: String, CaseIterable, Sendable {
     case signIn = "sign in"
     case readConversation = "REST: read a conversation"
@@ -36,13 +36,13 @@ enum DegradedOperation: String, CaseIterable, Sendable {
 
     enum Cell: Equatable, Sendable, CustomStringConvertible {
         case works
-        /// `503`, over a socket `service_unavailable`.
+        /// `503`, or `service_unavailable` over a socket.
         case unavailable
-        /// Accepted, and no client or receiver is told.
+        /// Accepted, but no client or receiver is notified.
         case silent
-        /// There is no process to ask.
+        /// The process does not exist.
         case away
-        /// None of these, which none may be.
+        /// Any other result, which is never acceptable.
         case other(String)
 
         var description: String {
@@ -68,13 +68,13 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         }
     }
 
-    /// Far beyond what it takes where it works.
+    /// The time limit of an operation, far above its duration in a healthy system.
     static let patience = Duration.seconds(8)
-    /// What is durable comes by itself, without Redis by asking for it.
+    /// The time limit for durable changes. Without Redis they arrive by polling.
     private static let longPatience = Duration.seconds(30)
 
-    /// Does it once.
-    /// - Parameter patience: how long something ephemeral is waited for that others are to be told.
+    /// Attempts the operation once.
+    /// - Parameter patience: the time to wait for an ephemeral packet at the receiver.
     func attempt(_ scene: DegradedScene, _ cluster: Cluster, patience: Duration = Self.patience) async -> Cell {
         do {
             return try await outcome(scene, cluster, patience)
@@ -162,10 +162,10 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             guard cell == .works else { return cell }
             return await heard(scene.bens, within: Self.longPatience) { $0.data["parts"][0]["body"].string == text }
         case .typing:
-            // On a busy machine one may be dropped.
+            // On a busy machine a signal may be dropped.
             for _ in 0..<2 {
                 scene.bens.discardPending()
-                // It is told when it changes: either of them does.
+                // Only changes of the state are announced, so one of these two is.
                 for action in ["finished", "started"] { try await scene.anas.typing(action, in: conversation) }
                 let cell = await heard(scene.bens, within: patience / 2) { $0.isTyping(nil, conversation: conversation) }
                 if cell == .works { return cell }
@@ -182,7 +182,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         }
     }
 
-    /// What the app's own server asks for, and what it is told.
+    /// Attempts an operation of the app's own server: a call of the Server API, or a webhook delivery.
     private func server(_ scene: DegradedScene) async throws -> Cell {
         switch self {
         case .serverSend: return Cell(try await scene.server.send("by the server", as: scene.ben, to: scene.conversation))
@@ -190,7 +190,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         default:
             let answer = try await scene.send("for the webhook")
             guard answer.isSuccess else { return Cell(answer) }
-            // Always so long: it comes after those before it, which may have to wait until they are due again.
+            // Always the same limit: the delivery waits for earlier ones, which may have to wait for their retry.
             return await scene.server.isTold(of: answer, within: Self.patience) ? .works : .silent
         }
     }

@@ -3,7 +3,7 @@
 import ProtocolClient
 import TestCluster
 
-/// Who is there when something goes: three users of a conversation, with open sockets, and the app's own server.
+/// The clients of a test: three participants of a conversation with open sockets, and the app's own server.
 struct DegradedScene: Sendable {
     let app: TestApp
     let ana: TestUser
@@ -12,11 +12,11 @@ struct DegradedScene: Sendable {
     let server: DegradedServer
     let conversation: Conversation
     let anas: ProtocolSocket
-    /// Has asked for presence, so that Ben hears of Ana's.
+    /// Ben's socket. It is subscribed to presence, so that Ben sees Ana's.
     let bens: ProtocolSocket
-    /// For what would disturb the others: it asks for replays.
+    /// Cleo's socket, for operations that would disturb the others: it requests replays.
     let cleos: ProtocolSocket
-    /// Before anything happened.
+    /// The time before the first operation.
     let since: String
 
     static func make(_ cluster: Cluster) async throws -> DegradedScene {
@@ -36,7 +36,7 @@ struct DegradedScene: Sendable {
         let scene = DegradedScene(
             app: app, ana: users[0], ben: users[1], cleo: users[2], server: server, conversation: conversation, anas: sockets[0], bens: sockets[1],
             cleos: sockets[2], since: since)
-        // All of it works, and the sockets have joined the conversation, before anything happens to it.
+        // Ensure that all operations work, and that the sockets have joined the conversation, before the state begins.
         for operation in DegradedOperation.allCases {
             let deadline = Waiting.deadline
             while await operation.attempt(scene, cluster, patience: .seconds(1)) != .works {
@@ -46,19 +46,21 @@ struct DegradedScene: Sendable {
         return scene
     }
 
-    /// Cleo's socket; another one if that was closed because it did not ask again in time after a replay had failed.
+    /// Returns Cleo's socket. Opens a new one if the gateway closed it because it did not repeat a failed replay in
+    /// time.
     func openCleos() async throws -> ProtocolSocket { cleos.closure == nil ? cleos : try await cleo.openSilent() }
 
-    /// Ana sends a message over REST. If it is accepted, the webhook has to be told of it.
+    /// Sends a message from Ana over REST. If it is accepted, the webhook must deliver it.
     func send(_ text: String) async throws -> RESTAnswer {
         server.noted(try await ana.call("POST", conversation.path + "/messages", TestUser.message(text)))
     }
 
-    /// The gateway must not serve a user, or the app's own server, only because it knew them a moment ago.
+    /// Waits until the gateway's cached sessions have expired. Until then it serves a user, or the app's own server,
+    /// from its cache.
     func awaitForgottenSessions() async throws {
         let deadline = Waiting.deadline
         while ContinuousClock.now < deadline {
-            // The first asks for nothing but whether the session is good; the second for little more than whether the token is.
+            // The first request only needs the session, the second little more than the token.
             if try await ana.call("GET", "/").status == 503, try await server.call("GET", "/webhooks").status == 503 { return }
             try await Task.sleep(for: .milliseconds(500))
         }
@@ -71,7 +73,6 @@ struct DegradedScene: Sendable {
     }
 }
 
-/// A test cannot go on.
 struct UnexpectedCell: Error, CustomStringConvertible {
     let description: String
 

@@ -6,9 +6,9 @@ import StrataCommand
 import Synchronization
 import TestCluster
 
-/// The app's own server: it uses the Server API, and a webhook tells it of messages.
+/// The app's own server: it uses the Server API, and receives messages through a webhook.
 final class DegradedServer: Sendable {
-    /// So that a receiver on this machine may be called, without TLS, and is called again soon.
+    /// Settings that allow receivers on this machine without TLS, and that shorten the retry delays.
     static let settings = [
         "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8", "STRATA_WEBHOOKS_TIMEOUT": "1s",
         "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
@@ -18,7 +18,7 @@ final class DegradedServer: Sendable {
 
     private let app: TestApp
     private let receiver: WebhookReceiver
-    /// Messages whose sender was told that they are sent.
+    /// The messages whose sending was acknowledged.
     private let accepted = Mutex<Set<String>>([])
 
     private init(app: TestApp, receiver: WebhookReceiver) {
@@ -26,7 +26,7 @@ final class DegradedServer: Sendable {
         self.receiver = receiver
     }
 
-    /// Registers the webhook, which is not active at once.
+    /// Registers the webhook. It becomes active later.
     static func start(_ app: TestApp) async throws -> DegradedServer {
         let server = DegradedServer(app: app, receiver: try await WebhookReceiver.start())
         let body: JSONValue = [
@@ -37,13 +37,13 @@ final class DegradedServer: Sendable {
         return server
     }
 
-    /// From then on everything that happens is recorded for the webhook.
+    /// Waits until the webhook is active. From then on all events are recorded for it.
     func awaitActive() async throws {
         let deadline = Waiting.deadline
         while ContinuousClock.now < deadline {
             let webhook = try await call("GET", "/webhooks").json[0]
             if webhook["status"].string == "active" { return }
-            // On a busy machine the receiver may be too slow for its challenge.
+            // On a busy machine the receiver may answer the challenge too late.
             if webhook["status_reason"].string?.contains("no answer") == true, let id = webhook["id"].string?.split(separator: "/").last {
                 _ = try await call("POST", "/webhooks/\(id)/activate")
             }
@@ -52,7 +52,7 @@ final class DegradedServer: Sendable {
         throw UnexpectedCell("the webhook does not become active")
     }
 
-    /// - Parameter path: below `/apps/:app`.
+    /// - Parameter path: the path below `/apps/:app`.
     func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTAnswer {
         let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
         let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "\(type); version=3.0"]
@@ -60,20 +60,18 @@ final class DegradedServer: Sendable {
             .call(method, "/apps/\(app.app.id.uuidString.lowercased())\(path)", body: body, headers: headers, deadline: Waiting.deadline)
     }
 
-    /// Sends a message in the name of a user.
     func send(_ text: String, as user: TestUser, to conversation: Conversation) async throws -> RESTAnswer {
         var message = TestUser.message(text)
         message["sender_id"] = .string(user.identity)
         return noted(try await call("POST", conversation.path + "/messages", message))
     }
 
-    /// An answer to a request that sends a message: if it was accepted, the webhook has to be told of it, now or later.
+    /// Notes the answer to a sent message. If the message was accepted, the webhook must deliver it eventually.
     func noted(_ answer: RESTAnswer) -> RESTAnswer {
         if answer.isSuccess, let message = Self.message(of: answer) { accepted.withLock { _ = $0.insert(message) } }
         return answer
     }
 
-    /// Whether the webhook is told of the message that was accepted with this answer.
     func isTold(of answer: RESTAnswer, within limit: Duration) async -> Bool {
         guard let message = Self.message(of: answer) else { return false }
         let deadline = ContinuousClock.now + limit
@@ -83,7 +81,6 @@ final class DegradedServer: Sendable {
         return true
     }
 
-    /// The messages that were accepted, and of which the webhook is not told within this time.
     func untold(within limit: Duration) async -> Set<String> {
         let (all, deadline) = (accepted.withLock { $0 }, ContinuousClock.now + limit)
         while true {
@@ -97,7 +94,6 @@ final class DegradedServer: Sendable {
 
     private var told: Set<String> { Set(receiver.events(at: Self.path).compactMap(\.id)) }
 
-    /// The UUID of `layer:///messages/…`.
     private static func message(of answer: RESTAnswer) -> String? {
         answer.json["id"].string?.split(separator: "/").last.map { $0.lowercased() }
     }

@@ -3,7 +3,7 @@
 import LocalServers
 import TestCluster
 
-/// What may be away while the rest is there: a column of the table.
+/// A dependency that is unavailable while the others run: a column of the table.
 enum DegradedState: CaseIterable, Sendable {
     case postgresStopped, postgresHangs, redisStopped, redisHangs, conversationsAway, metadataAway, presenceAway, webhooksAway
 
@@ -33,7 +33,7 @@ enum DegradedState: CaseIterable, Sendable {
         }
     }
 
-    /// It is there again; nothing else is restarted.
+    /// Restores the dependency; nothing else is restarted.
     func end(_ cluster: Cluster) async throws {
         switch self {
         case .postgresStopped: try await cluster.postgres.startAgain()
@@ -47,7 +47,8 @@ enum DegradedState: CaseIterable, Sendable {
         }
     }
 
-    /// Whether sessions can be looked up. Where not, the gateway serves those it has asked about in the last five seconds, and then none.
+    /// True if sessions can be looked up. Otherwise the gateway serves sessions that it has looked up during the last
+    /// five seconds, and then none.
     var knowsSessions: Bool {
         switch self {
         case .postgresStopped, .postgresHangs, .conversationsAway: false
@@ -55,15 +56,14 @@ enum DegradedState: CaseIterable, Sendable {
         }
     }
 
-    /// What tells an operator of it.
     struct Sign: Sendable {
-        /// Whose metrics and log.
+        /// The kind of process with the metrics and the log.
         let process: ServiceProcess.Kind
         /// The label of `strata_process_dependency_up`.
         let dependency: String
-        /// The line that it writes when it goes, and when it is back.
+        /// The log lines for the failure and the recovery.
         let lines: (gone: String, back: String)
-        /// How many of either: one for each pool of connections, and fewer where not all of them noticed.
+        /// The number of lines: one per connection pool, or fewer if some pools did not notice.
         let count: ClosedRange<Int>
     }
 
@@ -82,7 +82,7 @@ enum DegradedState: CaseIterable, Sendable {
         case .postgresHangs:
             [
                 Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 1...3),
-                // It has one pool, and asks again and again whether there is something to do.
+                // The service has one pool, and polls for work continuously.
                 Sign(process: .webhooks, dependency: "postgres", lines: Self.postgres, count: 1...1),
             ]
         case .redisStopped, .redisHangs:

@@ -3,12 +3,12 @@
 import Foundation
 import TestCluster
 
-/// What works in which state, as `docs/degraded.md` says it and as it was observed.
+/// The table of operations and states, as documented in `docs/degraded.md` and as observed.
 struct DegradedTable: Sendable {
     typealias Cell = DegradedOperation.Cell
 
     private(set) var cells: [DegradedState: [DegradedOperation: Cell]] = [:]
-    /// From the return of what was away to the first success.
+    /// The time from the recovery of the dependency to the first success of each operation.
     private(set) var seconds: [DegradedState: [DegradedOperation: Double]] = [:]
 
     mutating func observed(_ state: DegradedState, _ cells: [DegradedOperation: Cell]) { self.cells[state] = cells }
@@ -19,7 +19,7 @@ struct DegradedTable: Sendable {
             .deletingLastPathComponent().appending(path: "docs/degraded.md")
     }
 
-    /// The cells that the document has, by row and column.
+    /// Returns the cells of the document, by row and column.
     static func committed() throws -> [String: [String: String]] {
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").drop { !$0.hasPrefix("## What works") }
             .dropFirst().drop { !$0.hasPrefix("|") }.prefix { $0.hasPrefix("|") }

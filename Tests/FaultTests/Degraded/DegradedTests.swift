@@ -5,8 +5,8 @@ import TestCluster
 import TestTiers
 import Testing
 
-/// The failure table of docs/architecture.md §12, tried: what works while something is away, which part says so, and that all is well afterwards
-/// without a restart.
+/// Tests the failure table of docs/architecture.md §12: which operations work while a dependency is unavailable, which
+/// process reports it, and that everything recovers without a restart.
 @Suite("degraded modes", .serialized, .long)
 struct DegradedTests {
     private static let isWriting = ProcessInfo.processInfo.environment["STRATA_DEGRADED"] == "write"
@@ -14,7 +14,7 @@ struct DegradedTests {
     @Test("what works and what answers 503 is what docs/degraded.md says, and all of it works again afterwards")
     func table() async throws {
         var table = DegradedTable()
-        // Passing through a state is mostly waiting, so half of them are tried on one system, and half on another one at the same time.
+        // Each state consists mostly of waiting, so two systems each test half of the states concurrently.
         let half = DegradedState.allCases.count / 2
         async let others = Self.passes(DegradedState.allCases.dropFirst(half))
         for (state, cells, seconds) in try await Self.passes(DegradedState.allCases.prefix(half)) + others {
@@ -35,7 +35,7 @@ struct DegradedTests {
 
     private typealias Cells = [DegradedOperation: DegradedOperation.Cell]
 
-    /// One state after the other, on a system of their own.
+    /// Tests states in sequence on a separate system.
     private static func passes(_ states: ArraySlice<DegradedState>) async throws -> [(DegradedState, Cells, [DegradedOperation: Double])] {
         var passes: [(DegradedState, Cells, [DegradedOperation: Double])] = []
         try await Cluster.with(Cluster.Size(settings: DegradedServer.settings)) { cluster in
@@ -47,7 +47,7 @@ struct DegradedTests {
         return passes
     }
 
-    /// One state, from its beginning to the end of all that came of it.
+    /// Tests one state, from its begin to the recovery of all operations.
     private static func pass(_ state: DegradedState, _ cluster: Cluster) async throws -> (Cells, [DegradedOperation: Double]) {
         let scene = try await DegradedScene.make(cluster)
         let signs = SignWatch(state, cluster)
@@ -58,7 +58,7 @@ struct DegradedTests {
             if case .other(let what) = cell { Issue.record("\(state.title): \(operation.rawValue): \(what)") }
         }
         try await signs.gone()
-        // Many requests more must not make many lines more.
+        // Many further requests must not cause many further log lines.
         try await burst(scene)
         try await state.end(cluster)
         let seconds = try await recover(scene, cluster, state)
@@ -74,7 +74,8 @@ struct DegradedTests {
 
     private static func attemptAll(_ scene: DegradedScene, _ cluster: Cluster) async -> Cells {
         await withTaskGroup(of: (DegradedOperation, DegradedOperation.Cell).self) { group in
-            // Both are about Ana's presence, and would take the other's for their own.
+            // Run the presence update separately. Otherwise it and the other operation on Ana's presence would observe
+            // each other's packets.
             for operation in DegradedOperation.allCases where operation != .presenceUpdate {
                 group.addTask { (operation, await operation.attempt(scene, cluster)) }
             }
@@ -93,7 +94,6 @@ struct DegradedTests {
         }
     }
 
-    /// Tries each operation until it works.
     private static func recover(
         _ scene: DegradedScene, _ cluster: Cluster, _ state: DegradedState
     ) async throws -> [DegradedOperation: Double] {

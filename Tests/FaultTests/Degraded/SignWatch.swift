@@ -3,7 +3,7 @@
 import TestCluster
 import Testing
 
-/// Watches what metrics and logs say of one state: from before it begins.
+/// Observes the metrics and logs of one state. Must be created before the state begins.
 struct SignWatch {
     private let state: DegradedState
     private let cluster: Cluster
@@ -11,7 +11,7 @@ struct SignWatch {
     private let back: [Int]
     private let noise: [Int]
 
-    /// Lines of any process that are worth an operator's look, while something goes and comes back. A few are about what depends on it.
+    /// The maximum number of warning lines of any process during an outage. Some of them concern dependent processes.
     private static let mostLines = 12
 
     init(_ state: DegradedState, _ cluster: Cluster) {
@@ -22,7 +22,6 @@ struct SignWatch {
         noise = cluster.processes.map(Self.noise)
     }
 
-    /// Waits until the metrics and the logs say that it is away.
     func gone() async throws {
         for (sign, before) in zip(state.signs, gone) {
             try await eventually("\(state.title): \(sign.process.rawValue) says so in its metrics") { try await isUp(sign) == false }
@@ -30,7 +29,7 @@ struct SignWatch {
         }
     }
 
-    /// Waits until they say that it is back; and that they said each once.
+    /// Waits until metrics and logs report the recovery, each exactly once.
     func back() async throws {
         for ((sign, goneBefore), backBefore) in zip(zip(state.signs, gone), back) {
             try await eventually("\(state.title): \(sign.process.rawValue) says that it is back") { try await isUp(sign) }
@@ -49,7 +48,7 @@ struct SignWatch {
         }
     }
 
-    /// Whether all of it is there: several pools, or uses, have a series each.
+    /// Returns true if all series of the dependency report that it is up. Each pool or use has its own series.
     private func isUp(_ sign: DegradedState.Sign) async throws -> Bool {
         let process = cluster.instances(of: sign.process)[0]
         return try await process.series("strata_process_dependency_up", "dependency=\"\(sign.dependency)\"").allSatisfy { $0 == 1 }

@@ -11,10 +11,10 @@ import TestSupport
 @testable import Soak
 
 extension Fault {
-    /// Lets it happen to `cluster` and pass again.
+    /// Injects the fault, waits, and ends it.
     /// - Parameters:
-    ///   - load: whose clients it may happen to.
-    ///   - period: how long what is away stays away.
+    ///   - load: the load whose clients may be affected.
+    ///   - period: the duration of the fault.
     func happen(to cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator) async throws {
         switch self {
         case .gatewayKilled: try await kill(generator.pick(cluster.instances(of: .gateway)), for: period)
@@ -63,7 +63,7 @@ extension Fault {
         await process.resume()
     }
 
-    /// Lets a crowd connect until the process has no descriptor left that it gives to connections, and stay.
+    /// Opens connections until the process has no file descriptor left for connections, and keeps them open.
     private func exhaustFiles(of process: ServiceProcess, for period: Duration) async throws {
         let spare = 16
         let pid = await process.pid
@@ -73,7 +73,8 @@ extension Fault {
         let crowd = Crowd(host: process.host?.address.description ?? "127.0.0.1", port: process.port)
         await crowd.come(4 * spare)
         try await Task.sleep(for: period)
-        // The crowd may be slow to come. Numbers below the greatest one may be free, as many as were in use at once before: then more have to come.
+        // The connections may arrive late, and descriptors that were free before may be used first. Then more
+        // connections are needed.
         let (begun, patience) = (ContinuousClock.now, Duration.seconds(2))
         var waves = 1
         while Self.complaints(of: process) == said, await process.pid == pid, .now < begun + Waiting.limit {
@@ -85,15 +86,15 @@ extension Fault {
         }
         await crowd.go()
         try await process.limitFiles(to: nil)
-        // Or nothing has happened, unless another fault has ended the process meanwhile.
+        // At least one connection must have been refused, unless another fault has ended the process.
         guard let before, let after = await refused(by: process), await process.pid == pid else { return }
         if after == before { throw NothingRefused(process: process.name) }
     }
 
-    /// How often it has run out of descriptors.
     private static func complaints(of process: ServiceProcess) -> Int { process.lines(containing: "connections cannot be accepted").count }
 
-    /// Connections that it could not accept; nil if it does not answer, for which another fault may be the reason.
+    /// Returns the number of connections that the process could not accept. nil if it does not answer, for example
+    /// because of another fault.
     private func refused(by process: ServiceProcess) async -> Double? {
         for _ in 0..<3 {
             if let count = try? await process.metric("strata_process_accept_failures_total") { return count }
@@ -117,13 +118,13 @@ extension Fault {
         if case .postgresHangs = self { await postgres.resume() } else { try await postgres.startAgain() }
     }
 
-    /// PostgreSQL ends itself if it cannot write its log; its supervisor starts it again.
+    /// Fills the disk. PostgreSQL ends itself if it cannot write its log; its supervisor restarts it.
     private func fillDisk(of cluster: Cluster, for period: Duration) async throws {
         guard let disk = cluster.surroundings.disk else { return }
         try disk.fill()
         try await Task.sleep(for: period)
         disk.free()
-        // It may be about to end, and be gone a moment after it has been found running.
+        // PostgreSQL may be about to end although it was found running, so the restart is repeated until it answers.
         let end = ContinuousClock.now + Waiting.limit
         repeat { try await cluster.postgres.startAgain() } while !(await answers(cluster.postgres)) && .now < end
     }
@@ -139,19 +140,19 @@ extension Fault {
         for socket in sockets { try? await socket.resumeReading() }
     }
 
-    /// Hostile users come, do what they mean to do, and go. It takes them a while to have something to do it with.
+    /// Runs hostile users for a time. They need some time to prepare their attacks.
     private func letHarm(_ load: Load, on cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
         let seed = generator.next()
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                // Another fault may keep them from signing in; then they try again.
+                // Another fault may prevent the users from signing in; then they retry.
                 while !Task.isCancelled {
                     if let hostile = try? await HostileUsers.start(against: load, on: cluster, seed: seed) { return await hostile.run() }
                     try? await Task.sleep(for: .milliseconds(200))
                 }
             }
             try? await Task.sleep(for: max(period, .seconds(8)))
-            // On a slow machine preparations take longer. Another fault may be the reason why something is not done at all.
+            // On a slow machine preparations take longer. Another fault may prevent an attack entirely.
             _ = await load.recorder.hasAllHostilities(within: period + .seconds(20))
             group.cancelAll()
         }
@@ -162,7 +163,7 @@ extension Fault {
     private func jump(_ clock: MovableClock?, by seconds: Int, for period: Duration) async throws {
         guard let clock else { return }
         try clock.jump(to: seconds)
-        // It is noticed within a second.
+        // A clock jump is noticed within a second.
         try await Task.sleep(for: period + .seconds(1))
         try clock.jump(to: 0)
     }
@@ -190,16 +191,16 @@ extension Fault {
     }
 }
 
-/// A process that was to be short of descriptors went on accepting.
+/// A process that should have run out of descriptors continued to accept connections.
 private struct NothingRefused: Error {
     let process: String
 }
 
-/// Two who talk with each other, and for a while cannot.
+/// A network partition between two hosts.
 private struct Division {
     var one: VirtualNetwork.Address
     var other: VirtualNetwork.Address
-    /// If the other is a server on the network's own host.
+    /// The port, if the other side is a server on the network's own host.
     var port: Int?
 
     init(of cluster: Cluster, _ network: VirtualNetwork, _ generator: inout SeededGenerator) {

@@ -3,7 +3,7 @@
 import TestCluster
 import Testing
 
-/// Something that happens to a running system, and passes.
+/// A temporary fault of a running system.
 enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case gatewayKilled, conversationsKilled, metadataKilled, presenceKilled
     case gatewayHangs, conversationsHangs, metadataHangs, presenceHangs
@@ -15,10 +15,10 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case diskFull
     case gatewayOutOfFiles, conversationsOutOfFiles, metadataOutOfFiles, presenceOutOfFiles
     case hostileUsers
-    // Behind those that were there before: the seed of a trial follows from its place.
+    // Add new cases at the end: the seed of a trial is derived from the index of its case.
     case webhooksKilled, webhooksHangs
 
-    /// What excludes each other.
+    /// The groups of mutually exclusive faults.
     static let groups: [[Fault]] = [
         [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles], [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
         [.metadataKilled, .metadataHangs, .metadataOutOfFiles], [.presenceKilled, .presenceHangs, .presenceOutOfFiles],
@@ -27,10 +27,9 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
     ]
 
-    /// Those that can happen on this machine.
     static let possible = allCases.filter { $0.obstacle == nil }
 
-    /// Why it cannot happen on this machine.
+    /// The reason why this machine cannot inject the fault; nil if it can.
     var obstacle: String? { facility?.obstacle }
 
     private var facility: Facility? {

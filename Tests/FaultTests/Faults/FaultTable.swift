@@ -5,18 +5,17 @@ import Synchronization
 
 @testable import Soak
 
-/// What came of a run of faults, for people.
 final class FaultTable: Sendable {
     struct Row: Sendable, CustomStringConvertible {
         let faults: String
         let clients: Int
-        /// Of the load, faults included.
+        /// The duration of the load, including the faults.
         let duration: Duration
         let acknowledged: Int
         let refused: Int
         let unknown: Int
         let violations: [Violation.Kind: Int]
-        /// From the end of the load until every client had been told everything.
+        /// The time from the end of the load until every client had received everything.
         let recovery: Duration
 
         private func count(_ kinds: Violation.Kind...) -> Int { kinds.reduce(0) { $0 + (violations[$1] ?? 0) } }
@@ -24,7 +23,6 @@ final class FaultTable: Sendable {
         private static func seconds(_ duration: Duration) -> String {
             duration.formatted(.units(allowed: [.seconds], width: .narrow, fractionalPart: .show(length: 1)))
         }
-        /// Clients, and how many operations they asked for in a second.
         private var load: String {
             let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
             return "\(clients) clients, \(Int(Double(acknowledged + refused + unknown) / max(seconds, 1)))/s"
@@ -52,10 +50,11 @@ final class FaultTable: Sendable {
 
     func add(_ row: Row) { rows.withLock { $0.append(row) } }
 
-    /// Into the section of `docs/faults.md` for runs of this length; the others stay as they are.
+    /// Writes the table to the section of `docs/faults.md` for runs of this length. Other sections are kept.
     func write() throws { try Self.write(section, titled: title, first: !isLong) }
 
-    /// Writes a section of `docs/faults.md` in the place of the one with the same title, or before or behind all others.
+    /// Writes a section of `docs/faults.md`. It replaces the section with the same title, or is inserted before or
+    /// after all others.
     static func write(_ section: String, titled title: String, first: Bool) throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()

@@ -9,19 +9,20 @@ import Testing
 
 @testable import Soak
 
-/// The promises of docs/architecture.md §3, kept while things break: many clients write, something happens, and afterwards ``Checker`` judges what
-/// they did and saw.
+/// Tests the promises of docs/architecture.md §3 under faults. Many clients write while a fault is injected; afterwards
+/// ``Checker`` judges their histories.
 ///
-/// `STRATA_FAULT_SEED` repeats a run, as far as machines repeat anything. With `STRATA_FAULT_MINUTES` random faults go on until so much time has
-/// passed, and what is broken stays broken for up to 20 s; `STRATA_FAULT_TABLE` has the table written to `docs/faults.md`.
+/// `STRATA_FAULT_SEED` repeats a run, as far as a run is reproducible. `STRATA_FAULT_MINUTES` continues with random
+/// faults for this time, each lasting up to 20 s. `STRATA_FAULT_TABLE` writes the table to `docs/faults.md`.
 @Suite("faults under load", .serialized)
 struct FaultTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let seed = environment["STRATA_FAULT_SEED"].flatMap(UInt64.init) ?? 20_180_504
     private static let minutes = environment["STRATA_FAULT_MINUTES"].flatMap(Int.init)
-    /// The faults of the short tier, one of each kind: a process is killed, a process hangs, Redis fails, PostgreSQL fails, the network fails.
+    /// The faults of the short tier, one of each kind: killed process, hanging process, Redis failure, PostgreSQL
+    /// failure, network failure.
     private static let smoke: Set<Fault> = [.gatewayKilled, .conversationsHangs, .redisKilled, .postgresKilled, .connectionsCut]
-    /// The faults to try. `STRATA_FAULT_ONLY` chooses those with its text in their description.
+    /// The faults to test. `STRATA_FAULT_ONLY` selects those whose description contains its text.
     private static let chosen = Fault.possible.filter { fault in
         environment["STRATA_FAULT_ONLY"].map(fault.testDescription.contains) ?? (TestTier.current == .long || smoke.contains(fault))
     }
@@ -32,7 +33,7 @@ struct FaultTests {
     @Test("nothing is lost, told twice or out of order", arguments: chosen)
     func one(_ fault: Fault) async throws {
         _ = Self.begun
-        // Each trial its own: on one system, the same seed would send messages of the same ids again.
+        // Each trial has its own seed: on one system, the same seed would reuse message ids.
         let seed = Self.seed &+ UInt64(1000 * (Fault.allCases.firstIndex(of: fault) ?? 0))
         try await Self.system.with { cluster in
             let row = try await Trial([fault], seed: seed, period: Self.minutes == nil ? .seconds(2) : .seconds(20)).run(on: cluster)
@@ -41,8 +42,9 @@ struct FaultTests {
         }
     }
 
-    /// `STRATA_FAULT_TRIAL`, such as `gatewayHangs+readersStop:11938117622984043661:20`: the faults, the seed, and the seconds for which what is broken stays so.
-    /// `STRATA_FAULT_TIMES` times on one system, with other seeds after the first.
+    /// The trial in `STRATA_FAULT_TRIAL`, for example `gatewayHangs+readersStop:11938117622984043661:20`: the faults,
+    /// the seed, and the duration of the faults in seconds. It runs `STRATA_FAULT_TIMES` times on one system; later
+    /// runs have other seeds.
     private static let repeated = environment["STRATA_FAULT_TRIAL"].flatMap(Trial.init(named:))
 
     @Test("one trial again", .enabled(if: repeated != nil))
@@ -64,7 +66,7 @@ struct FaultTests {
         var number = 0
         repeat {
             number += 1
-            // One of each kind: what is killed already cannot be killed again.
+            // At most one fault of each group, because a killed process cannot be killed again.
             let groups = Fault.groups.map { $0.filter { $0.obstacle == nil } }.filter { !$0.isEmpty }
             let faults = groups.shuffled(using: &generator).prefix(generator.int(2...3)).map { generator.pick($0) }
             let period = Self.minutes == nil ? 2 : generator.pick([2, 5, 20])
@@ -80,14 +82,15 @@ struct FaultTests {
     }
 }
 
-/// One system for all trials, since what breaks has to heal anyway; a new one after a trial that could not be carried out.
+/// The system for all trials. It is shared because it must recover from each fault anyway, and replaced after a trial
+/// that could not be executed.
 private actor SystemUnderFaults {
     private var cluster: Cluster?
 
     func with(_ body: (Cluster) async throws -> Void) async throws {
         var size = Cluster.Size(
             gateways: 2, conversations: 2, metadata: 2, presence: 2, webhooks: 2,
-            // So that a reader that stops is noticed within a few seconds.
+            // A small backlog, so that a client that stops reading is detected within a few seconds.
             settings: ["STRATA_SOCKET_BACKLOG_BYTES": "65536"])
         size.facilities = Facility.available
         let cluster = if let cluster { cluster } else { try await Cluster.start(size) }

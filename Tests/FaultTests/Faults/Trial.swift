@@ -7,11 +7,10 @@ import Testing
 
 @testable import Soak
 
-/// Load, faults, and the judgement of what came of it.
+/// A trial: load, faults, and the judgement of the histories.
 struct Trial: Sendable {
     let faults: [Fault]
     let seed: UInt64
-    /// How long what is broken stays broken.
     let period: Duration
 
     init(_ faults: [Fault], seed: UInt64, period: Duration) {
@@ -20,7 +19,7 @@ struct Trial: Sendable {
         self.period = period
     }
 
-    /// As in `gatewayHangs+readersStop:1:20`; nil if it cannot be understood.
+    /// Parses a name such as `gatewayHangs+readersStop:1:20`; nil if it is malformed.
     init?(named text: String) {
         let parts = text.split(separator: ":").map(String.init)
         guard parts.count == 3, let seed = UInt64(parts[1]), let seconds = Int(parts[2]) else { return nil }
@@ -32,22 +31,23 @@ struct Trial: Sendable {
 
     var name: String { faults.map(\.testDescription).joined(separator: "; ") }
 
-    /// Records an issue for each violation.
+    /// Runs the trial and records an issue for each violation.
     func run(on cluster: Cluster) async throws -> FaultTable.Row {
         let outcome = try await judge(cluster)
         for violation in outcome.violations.prefix(20) { Issue.record("\(name), seed \(seed): \(violation)") }
-        // While a database is away little is done; but a trial in which nothing was done would judge nothing.
+        // Little is done while a database is unavailable. But a trial without operations would prove nothing.
         #expect(outcome.row.acknowledged > 10)
         return outcome.row
     }
 
-    /// Waits until each client, on average, has had three of its operations acknowledged. What is broken may keep it from that: then for a second.
+    /// Waits until the clients have had three operations acknowledged on average, but at most a second, because faults
+    /// may prevent it.
     private static func awaitWork(_ load: Load) async {
         await load.recorder.hasAcknowledged(3 * load.clients.count, within: .seconds(1))
     }
 
-    /// The same, but leaves what is to be made of the violations to the caller.
-    /// - Parameter patience: how long the clients may take to be told everything.
+    /// Runs the trial and returns the violations to the caller.
+    /// - Parameter patience: the maximum time for the clients to receive everything.
     func judge(_ cluster: Cluster, patience: Duration = .seconds(90)) async throws -> (row: FaultTable.Row, violations: [Violation]) {
         let deadlocks = try? await ServerState.deadlocks(cluster)
         let load = try await Load.start(Load.Size(), seed: seed, on: cluster)
@@ -73,7 +73,7 @@ struct Trial: Sendable {
             history.faults += load.recorder.untriedHarm
         }
         history.faults += load.recorder.harm
-        // Its statistics begin anew when PostgreSQL is started again.
+        // PostgreSQL resets its statistics at a restart.
         if let deadlocks, let after = try? await ServerState.deadlocks(cluster), after > deadlocks {
             history.faults.append("PostgreSQL had to end \(after - deadlocks) deadlocks")
         }

@@ -8,12 +8,13 @@ import StrataCommand
 import TestCluster
 import TestSupport
 
-/// A device of a user: the folder of its store, and the process of its app, which may die at any moment and is started again.
+/// A device of a user: the folder of its store, and the process of its app, which may be killed at any moment and is
+/// restarted.
 actor KitDevice {
-    /// What is asked of it from outside, between what it does by itself.
+    /// The requests from outside, which the device handles between its own changes.
     private struct Orders {
         var isOver = false
-        /// To be done while the process is down.
+        /// Work to do while the process is down.
         var whileDown: (@Sendable (KitDevice) async -> Void)?
         var actions: [KitCommand.Action] = []
         var isSignedIn = false
@@ -24,7 +25,7 @@ actor KitDevice {
     nonisolated let folder: String
     nonisolated let proxy: CuttingProxy
     nonisolated let clock: MovableClock?
-    /// Whether its process ends itself at random boundaries of its store.
+    /// True if the process ends itself at random boundaries of its store.
     private let dies: Bool
     private let plan: KitPlan
     private let place: String
@@ -35,7 +36,7 @@ actor KitDevice {
     private var number = 0
     private(set) var story = KitStory()
 
-    /// - Parameter disk: where its store is; nil: among the other files of the tests.
+    /// - Parameter disk: the disk of the store; nil: among the other test files.
     init(_ name: String, _ user: TestUser, _ plan: KitPlan, seed: UInt64, dies: Bool, hasClock: Bool, disk: SmallDisk?) async throws {
         (self.name, self.user, self.plan, self.dies) = (name, user, plan, dies)
         generator = SeededGenerator(seed: seed)
@@ -46,9 +47,9 @@ actor KitDevice {
         proxy = try await CuttingProxy.start(to: user.app.system.urls.compactMap { URLComponents(string: $0)?.port })
     }
 
-    // MARK: From outside
+    // MARK: Control
 
-    /// Makes changes until ``finish()``; a process that has ended is started again.
+    /// Makes changes until ``finish()``, and restarts the process whenever it has ended.
     func work() async throws {
         while !orders.change({ $0.isOver }), !Task.isCancelled {
             try await run { await self.makeChange() }
@@ -56,33 +57,32 @@ actor KitDevice {
         }
     }
 
-    /// Has ``work()`` end, after what it is about.
+    /// Ends ``work()`` after its current change.
     nonisolated func finish() { orders.change { $0.isOver = true } }
 
-    /// Waits until its user is signed in.
     nonisolated func isSignedIn() async -> Bool { await orders.first(within: Waiting.limit) { $0.isSignedIn ? true : nil } ?? false }
 
-    /// Has it do something among its changes.
+    /// Requests an additional change.
     nonisolated func order(_ action: KitCommand.Action) { orders.change { $0.actions.append(action) } }
 
-    /// Kills its process, and does something before the next one is started.
+    /// Kills the process, and runs `body` before the next one is started.
     func interrupt(_ body: @escaping @Sendable (KitDevice) async -> Void) {
         orders.change { $0.whileDown = body }
         process?.kill()
     }
 
-    /// The store's file was damaged: what of these records is left, and what is not.
+    /// Marks the records that a damage of the store's file made unreadable.
     func noteDamage(lost: [String]) {
         for index in story.records.indices where story.records[index].marks.contains(where: { mark in lost.contains { $0.contains(mark) } }) {
             story.records[index].isUnreadable = true
         }
     }
 
-    /// Waits until nothing is pending and the store holds what the server shows.
-    /// - Returns: what is different when the time is over.
+    /// Waits until no change is pending and the store equals the server's state.
+    /// - Returns: the remaining differences at the deadline.
     func settle(until deadline: ContinuousClock.Instant) async throws -> [String] {
         var differences = ["\(name) was not asked"]
-        // A process that ends meanwhile is started again: the last one may have had a boundary left.
+        // A process that ends in the meantime is restarted: the last one may still have had a boundary.
         while .now < deadline, !differences.isEmpty {
             try await run(untilSettled: true) { [self] in
                 differences = await compare()
@@ -102,10 +102,10 @@ actor KitDevice {
 
     // MARK: One process
 
-    /// Starts a process, and uses it while `body` says so and it lives.
+    /// Starts a process, and uses it while `body` returns true and the process lives.
     private func run(untilSettled isLast: Bool = false, _ body: () async -> Bool) async throws {
         processes += 1
-        // Boundaries of all magnitudes: the first are in the opening of the store.
+        // Choose boundaries of all magnitudes: the first ones are in the opening of the store.
         let boundary = dies && !isLast ? Int(pow(2, Double.random(in: 0...12, using: &generator))) : nil
         let settings = KitClientSettings(app: user.app.id, server: "http://127.0.0.1:\(proxy.port)", folder: folder, lastBoundary: boundary)
         let process = try await KitProcess.start(settings, place: "\(place)-\(processes)", wrapper: clock?.wrapper ?? [])
@@ -134,7 +134,7 @@ actor KitDevice {
                 return await signIn()
             case .report(let report): note(report)
             case .end:
-                // For example because the disk is full.
+                // The start may fail, for example because the disk is full.
                 try? await Task.sleep(for: .milliseconds(50))
                 return false
             }
@@ -157,7 +157,8 @@ actor KitDevice {
 
     // MARK: Commands
 
-    /// - Returns: whether the process lives, and is to go on.
+    /// Makes one change.
+    /// - Returns: true if the process lives and should continue.
     private func makeChange() async -> Bool {
         orders.change { $0.isSignedIn = true }
         let ordered = orders.change { $0.actions.isEmpty ? nil : $0.actions.removeFirst() }
@@ -167,8 +168,8 @@ actor KitDevice {
         return !orders.change { $0.isOver } && !Task.isCancelled
     }
 
-    /// Has a command carried out.
-    /// - Returns: the report that answers it; nil if the process has ended.
+    /// Sends a command and waits for its report.
+    /// - Returns: the report; nil if the process has ended.
     private func ask(_ action: KitCommand.Action) async -> KitReport? {
         guard let process else { return nil }
         number += 1
@@ -206,7 +207,6 @@ actor KitDevice {
         }
     }
 
-    /// In what the store differs from a fresh load, in words.
     private func compare() async -> [String] {
         guard case .state(_, let pending, let lines)? = await ask(.state) else { return ["it did not tell its state"] }
         if pending > 0 { return ["\(pending) changes are pending"] }

@@ -7,7 +7,7 @@ import TestCluster
 import TestSupport
 import Testing
 
-/// Something that happens to apps that are built with StrataKit, or to the system they use, and passes.
+/// A temporary fault of apps that use StrataKit, or of their environment.
 enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
     case appsKilled
     case gatewayKilled, conversationsKilled, metadataKilled, presenceKilled
@@ -16,16 +16,15 @@ enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
     case diskFull, filesLimited
     case storeOverwritten, storeTruncated
 
-    /// What excludes each other.
+    /// The groups of mutually exclusive faults.
     static let groups: [[KitFault]] = [
         [.appsKilled], [.gatewayKilled, .conversationsKilled, .metadataKilled, .presenceKilled], [.networkCut, .networkSlow, .networkFlapping],
         [.clockAhead, .clockBehind], [.diskFull, .filesLimited], [.storeOverwritten, .storeTruncated],
     ]
 
-    /// Those that can happen on this machine.
     static let possible = allCases.filter { $0.obstacle == nil }
 
-    /// Why it cannot happen on this machine.
+    /// The reason why this machine cannot inject the fault; nil if it can.
     var obstacle: String? {
         switch self {
         case .clockAhead, .clockBehind: MovableClock.obstacle
@@ -55,7 +54,7 @@ enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
 }
 
 extension KitFault {
-    /// Lets it happen, and pass again.
+    /// Injects the fault, waits, and ends it.
     func happen(to cluster: Cluster, _ devices: [KitDevice], disk: SmallDisk?, for period: Duration, _ generator: inout SeededGenerator) async throws
     {
         switch self {
@@ -68,7 +67,7 @@ extension KitFault {
         case .clockAhead, .clockBehind:
             let seconds = self == .clockAhead ? 7200 : -7200
             for device in devices { try device.clock?.jump(to: seconds) }
-            // It is noticed within a second.
+            // A clock jump is noticed within a second.
             try await Task.sleep(for: period + .seconds(1))
             for device in devices { try device.clock?.jump(to: 0) }
         case .diskFull:
@@ -111,12 +110,13 @@ extension KitFault {
                 }
                 try await Task.sleep(for: .milliseconds(generator.int(20...250)))
             }
-            // A connection that loses answers is of no use any more.
+            // A connection that has lost answers is useless.
             for device in devices { device.proxy.cut() }
         }
     }
 
-    /// Apps make changes without a network; then half of them are killed, and their stores are damaged before they are started again.
+    /// Lets apps make changes without a network, kills most of them, and damages their stores before they are
+    /// restarted.
     private func damageStores(of devices: [KitDevice], for period: Duration, _ generator: inout SeededGenerator) async throws {
         let kind: StoreDamage = self == .storeOverwritten ? .overwritten : .truncated
         let rounds = max(1, Int(period / .seconds(2)))
@@ -127,7 +127,8 @@ extension KitFault {
                 let seed = generator.next()
                 await device.interrupt { device in
                     var generator = SeededGenerator(seed: seed)
-                    // Of a store that is damaged for the second time nothing may be readable; of one that does not exist yet there is nothing to damage.
+                    // A store that is damaged twice may be entirely unreadable. A store that does not exist yet cannot
+                    // be damaged.
                     if let lost = try? kind.happen(below: device.folder, &generator) { await device.noteDamage(lost: lost) }
                 }
             }

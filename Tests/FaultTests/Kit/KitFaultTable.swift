@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import Soak
 
-/// What came of faults of apps that are built with StrataKit, for people.
+/// The human-readable results of StrataKit's fault tests.
 final class KitFaultTable: Sendable {
     struct Row: Sendable, CustomStringConvertible {
         let faults: String
@@ -19,12 +19,12 @@ final class KitFaultTable: Sendable {
         let kills: Int
         let rebuilt: Int
         let violations: [Violation.Kind: Int]
-        /// From the end of the load until every store was equal to a fresh load.
+        /// The time from the end of the load until every store equaled a fresh load.
         let recovery: Duration
 
         init(_ faults: String, _ story: KitStory, _ violations: [Violation], devices: Int, duration: Duration, recovery: Duration) {
             (self.faults, self.devices, self.duration, self.recovery) = (faults, devices, duration, recovery)
-            // Not what is no change, and not what found nothing to change.
+            // Exclude commands that are not changes, and those that found nothing to change.
             let changes = story.records.filter { $0.conversation != nil }
             accepted = changes.count { $0.outcome == .accepted }
             open = changes.count { $0.outcome == .open }
@@ -60,7 +60,7 @@ final class KitFaultTable: Sendable {
 
     func add(_ row: Row) { rows.withLock { $0.append(row) } }
 
-    /// Into its section of `docs/faults.md`; the others stay as they are.
+    /// Writes the table to its section of `docs/faults.md`. Other sections are kept.
     func write() throws { try FaultTable.write(section, titled: title, first: false) }
 
     private var title: String { "## StrataKit, \(minutes == nil ? "short" : "long") form" }

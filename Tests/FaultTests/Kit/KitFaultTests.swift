@@ -9,10 +9,11 @@ import Testing
 
 @testable import Soak
 
-/// What StrataKit promises, kept while apps, the system, networks, clocks, disks and stores break.
+/// Tests StrataKit's promises under faults of apps, system, networks, clocks, disks and stores.
 ///
-/// `STRATA_KIT_FAULT_SEED` repeats a run, as far as machines repeat anything. With `STRATA_KIT_FAULT_MINUTES` random faults go on until so much time has passed;
-/// `STRATA_KIT_FAULT_ONLY` takes the faults with this in their description; `STRATA_FAULT_TABLE` has the table written to `docs/faults.md`.
+/// `STRATA_KIT_FAULT_SEED` repeats a run, as far as a run is reproducible. `STRATA_KIT_FAULT_MINUTES` continues with
+/// random faults for this time. `STRATA_KIT_FAULT_ONLY` selects the faults whose description contains its text.
+/// `STRATA_FAULT_TABLE` writes the table to `docs/faults.md`.
 @Suite("StrataKit: faults under load", .serialized, .long)
 struct KitFaultTests {
     private static let environment = ProcessInfo.processInfo.environment
@@ -55,7 +56,8 @@ struct KitFaultTests {
     }
 }
 
-/// One system for all trials, since what breaks has to heal anyway; a new one after a trial that could not be carried out.
+/// The system for all trials. It is shared because it must recover from each fault anyway, and replaced after a trial
+/// that could not be executed.
 private actor SystemOfApps {
     private var cluster: Cluster?
 

@@ -4,17 +4,18 @@ import KitClient
 
 @testable import Soak
 
-/// Judges what the apps of a trial did and were told: ``Checker`` does so by the change log, with what StrataKit accepted in the place of what the server
-/// acknowledged; and what StrataKit promises beyond that is judged here. Pure.
+/// Judges the histories of the apps in a trial. ``Checker`` compares them with the change log, where a change accepted
+/// by StrataKit counts as acknowledged. StrataKit's additional promises are judged here. Pure functions.
 struct KitJudge {
     private let records: [KitRecord]
     private let failures: [KitFailure]
     private let conversations: [String: History.Conversation]
     private var violations: [Violation] = []
 
+    /// Returns the violations of a trial.
     /// - Parameters:
-    ///   - differences: in what stores differ from a fresh load.
-    ///   - conversations: what the server holds in the end.
+    ///   - differences: the differences between stores and a fresh load.
+    ///   - conversations: the final state of the server.
     static func violations(of story: KitStory, differences: [String], conversations: [History.Conversation]) -> [Violation] {
         var judge = KitJudge(story, conversations)
         var history = History(operations: judge.operations, conversations: conversations)
@@ -35,7 +36,7 @@ struct KitJudge {
 
     private mutating func found(_ kind: Violation.Kind, _ what: String) { violations.append(Violation(kind: kind, what: what)) }
 
-    // MARK: What was asked for
+    // MARK: Requested changes
 
     private var operations: [History.Operation] {
         let refused = Set(failures.filter { $0.operation == "sendMessage" }.flatMap(\.messages))
@@ -48,7 +49,7 @@ struct KitJudge {
             switch record.action {
             case .create, .send:
                 guard let message = record.objects.last else { return [] }
-                // A message that is deleted before it was sent is not sent.
+                // A message that was deleted before it was sent is never sent.
                 let outcome = refused.contains(message) ? .refused : withdrawn.contains(message) ? .unknown : outcome(of: record)
                 return [operation(.send(message: message), outcome)]
             case .set(_, let path, let value): return [operation(.set(path: path, value: value), outcome(of: record, at: path))]
@@ -66,7 +67,8 @@ struct KitJudge {
         }
     }
 
-    /// A value that is overwritten before it was sent is not sent; and which of several values a failure is about, it does not say.
+    /// Returns the outcome of a metadata change. Unknown for paths that are written repeatedly, because an overwritten
+    /// value may not be sent. Also unknown after a failure, which does not name the value.
     private func outcome(of record: KitRecord, at path: String) -> History.Operation.Outcome {
         guard record.outcome == .accepted else { return outcome(of: record) }
         return path.hasPrefix("\(KitPath.once).") && !hasFailed("setMetadata", record) ? outcome(of: record) : .unknown
@@ -76,7 +78,8 @@ struct KitJudge {
         failures.contains { $0.device == record.device && $0.conversation == record.conversation && $0.operation == operation }
     }
 
-    /// The last of some changes, if its effect has to be seen: each of them was accepted.
+    /// Returns the last of some changes if its effect must be visible: the change was accepted, and no failure concerns
+    /// it.
     private func last(_ records: [KitRecord], _ operation: String) -> KitRecord? {
         guard let last = records.last(where: { $0.outcome != .thrown }), last.outcome == .accepted, !records.contains(where: \.isUnreadable),
             !hasFailed(operation, last), !hasFailed("createConversation", last)
@@ -90,9 +93,9 @@ struct KitJudge {
             .compactMap { key, records in conversations[key[1]].map { ($0, records.sorted { $0.number < $1.number }) } }
     }
 
-    // MARK: What StrataKit promises
+    // MARK: Promises of StrataKit
 
-    /// The messages of one device come in the order in which it sent them.
+    /// Checks that the messages of each device arrive in sending order.
     private mutating func checkOrder() {
         let sends = groups { record in
             switch record.action {

@@ -5,16 +5,16 @@ import Testing
 
 @testable import Soak
 
-/// A judge that finds nothing proves nothing: each promise of StrataKit, broken in a good story, has to be found.
+/// A judge that finds nothing proves nothing. Each test breaks one promise of StrataKit in a good story, and expects
+/// the judge to detect it.
 @Suite("StrataKit: the judge of the faults")
 struct KitJudgeTests {
     private typealias Change = History.Conversation.Change
 
-    /// What the apps of a trial did, and what the server holds in the end.
+    /// The history of the apps in a trial, and the final state of the server.
     struct Outcome: Sendable {
         var story = KitStory()
         var conversation: History.Conversation
-        /// In what a store differs from a fresh load.
         var differences: [String] = []
     }
 
@@ -25,7 +25,7 @@ struct KitJudgeTests {
         KitRecord(device: device, user: "ana", number: number, action: action, objects: objects, outcome: .accepted)
     }
 
-    /// The second value of the same path was set before the first one was sent.
+    /// An outcome without violations. The second value of the same path was set before the first one was sent.
     private static var good: Outcome {
         var outcome = Outcome(
             conversation: History.Conversation(
@@ -70,7 +70,6 @@ struct KitJudgeTests {
         #expect(Self.kinds(outcome) == [])
     }
 
-    /// One way to break a promise.
     struct Damage: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let kind: Violation.Kind

@@ -4,20 +4,21 @@ import KitClient
 import SeededRandom
 import TestSupport
 
-/// What the apps of a trial do.
+/// The random behaviour of the apps in a trial.
 struct KitPlan: Sendable {
-    /// All that there is from the beginning, with all users in them.
+    /// The initial conversations, with all users as participants.
     let conversations: [String]
     let users: [String]
-    /// Between two changes of one app, in milliseconds.
+    /// The pause between two changes of one app, in milliseconds.
     var pause = 5...60
 
-    /// A change, made up at random. Its texts and values are used once.
-    /// - Parameter records: what the device did before.
+    /// Returns a random change. Its texts and values are unique.
+    /// - Parameter records: the earlier changes of the device.
     func action(of device: String, number: Int, knowing records: [KitRecord], _ generator: inout SeededGenerator) -> KitCommand.Action {
         let own = records.filter { $0.outcome == .accepted && $0.isCreation }.compactMap(\.conversation)
         let id = generator.chance(15) && !own.isEmpty ? generator.pick(own) : generator.pick(conversations)
-        // What is set before a conversation is sent is part of its creation, and no change of its own in the log.
+        // Only use conversations that exist on the server. Metadata set before a conversation is sent become part of
+        // its creation, without their own entry in the log.
         let old = generator.pick(conversations)
         let mark = "\(device)-\(number)"
         switch generator.int(0...99) {
@@ -33,17 +34,17 @@ struct KitPlan: Sendable {
         }
     }
 
-    /// A user without a device whom only this device adds and removes.
+    /// Returns a user without a device, whom only this device adds and removes.
     func guest(of device: String) -> String { "guest-\(device)" }
 }
 
-/// Where in metadata the apps of a trial write.
+/// The metadata paths that the apps of a trial write.
 enum KitPath {
-    /// Below it each path is written once.
+    /// The prefix of paths that are each written once.
     static let once = "once"
-    /// All devices write these.
+    /// The paths that all devices write.
     static let contended = ["title", "a", "a.b"]
-    /// One device writes this again and again: its last value must win.
+    /// Returns the path that one device writes repeatedly: its last value must win.
     static func last(of device: String) -> String { "last.\(device)" }
 }
 

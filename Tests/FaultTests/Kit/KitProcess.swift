@@ -7,9 +7,8 @@ import LocalServers
 import StrataCommand
 import TestCluster
 
-/// A running client, driven over two named pipes. It ends with this process, because it reads the end of its input then.
+/// A running client, controlled over two named pipes. It ends with this process, because its input ends.
 final class KitProcess: Sendable {
-    /// What comes next from a client.
     enum Next: Sendable {
         case report(KitReport)
         case end
@@ -23,18 +22,18 @@ final class KitProcess: Sendable {
     private static let endMark = "end of the process"
 
     private let child: ChildProcess
-    /// The end of the pipe that it reads.
+    /// The write end of the client's standard input.
     private let input: Int32
     private let state = ObservedState(State())
 
     /// Starts a client.
     /// - Parameters:
-    ///   - place: a path that no other process of this run has; pipes and complaints are made beside it.
-    ///   - wrapper: words before the program.
+    ///   - place: a unique path; pipes and error output are created beside it.
+    ///   - wrapper: arguments before the program.
     static func start(_ settings: KitClientSettings, place: String, wrapper: [String]) async throws -> KitProcess {
         let (input, output) = (try pipe("\(place).in"), try pipe("\(place).out"))
         let words = String(decoding: try JSONEncoder().encode(settings), as: UTF8.self)
-        // The shell opens the pipes, and becomes the program.
+        // The shell opens the pipes and then replaces itself with the program.
         let child = try await ChildProcess.start(
             Launch(
                 "/bin/sh",
@@ -44,7 +43,8 @@ final class KitProcess: Sendable {
         return KitProcess(child, input, output)
     }
 
-    /// Opened for both directions: then opening does not wait for a reader, and the pipe ends only when this process closes it.
+    /// Creates a pipe and opens it in both directions. Opening then does not wait for a reader, and the pipe ends only
+    /// when this process closes it.
     private static func pipe(_ path: String) throws -> Int32 {
         guard mkfifo(path, 0o600) == 0 else { throw LocalServerError(.unusableDirectory, "\(path): \(String(cString: strerror(errno)))") }
         let descriptor = open(path, O_RDWR | O_CLOEXEC)
@@ -54,11 +54,11 @@ final class KitProcess: Sendable {
 
     private init(_ child: ChildProcess, _ input: Int32, _ output: Int32) {
         (self.child, self.input) = (child, input)
-        // Reading blocks, so it has a thread of its own.
+        // Reading blocks, so it has its own thread.
         Thread.detachNewThread { [self] in read(output) }
         Task {
             _ = await child.waitForExit()
-            // A line that the process did not finish ends here, and is not understood.
+            // The line feed terminates an incomplete line of the process, which is then ignored.
             KitLines.write(Data("\n\(Self.endMark)\n".utf8), to: output)
         }
     }
@@ -80,7 +80,7 @@ final class KitProcess: Sendable {
         }
     }
 
-    /// What there is, as soon as there is anything; `FileHandle` waits for all that was asked for.
+    /// Reads the available bytes, at least one. `FileHandle` would wait for the requested number.
     private static func piece(_ descriptor: Int32) -> Data? {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         var count: Int
@@ -93,8 +93,8 @@ final class KitProcess: Sendable {
         KitLines.write(line + Data("\n".utf8), to: input)
     }
 
-    /// Waits for the next report, or for the end of the process behind the last one.
-    /// - Returns: nil after so long without either.
+    /// Waits for the next report, or for the end of the process after the last report.
+    /// - Returns: nil if the limit is exceeded.
     func next(within limit: Duration) async -> Next? {
         await state.first(within: limit) { state in
             if !state.reports.isEmpty { return .report(state.reports.removeFirst()) }
@@ -102,7 +102,7 @@ final class KitProcess: Sendable {
         }
     }
 
-    /// `kill -9`. What it said before is still to be read.
+    /// Kills the process with SIGKILL. Its earlier reports can still be read.
     func kill() { child.signal(SIGKILL) }
 
     var wasKilled: Bool { child.exit?.signal == SIGKILL }

@@ -2,29 +2,28 @@
 
 import KitClient
 
-/// One change that a client was told to make, and what came of it.
+/// A change that a client was commanded to make, with its outcome.
 struct KitRecord: Sendable {
     enum Outcome: Sendable, Equatable {
-        /// StrataKit has accepted it: it has to arrive once, or to be told as failed.
+        /// StrataKit accepted the change: it must arrive exactly once, or be reported as failed.
         case accepted
-        /// StrataKit has thrown an error: nothing may arrive.
+        /// StrataKit threw an error: the change must not arrive.
         case thrown
-        /// The process ended meanwhile.
+        /// The process ended before the outcome was reported.
         case open
     }
 
-    /// Of the app on one device; several may be one user's.
+    /// The device of the app. A user may have several devices.
     let device: String
     let user: String
     let number: Int
     let action: KitCommand.Action
-    /// The ids it is about, as far as the client gave or chose them.
+    /// The ids of the objects concerned, as far as the client assigned or selected them.
     var objects: [String] = []
     var outcome = Outcome.open
-    /// It was not sent when the store was damaged, and could not be read any more.
+    /// True if the change was unsent when the store was damaged, and became unreadable.
     var isUnreadable = false
 
-    /// The conversation, as far as that is known.
     var conversation: String? {
         switch action {
         case .create: objects.first
@@ -33,7 +32,7 @@ struct KitRecord: Sendable {
         }
     }
 
-    /// Texts by which it is found in a store: ids as the store writes them, values, users.
+    /// Strings that identify the change in a store: ids in the store's format, values, users.
     var marks: [String] {
         switch action {
         case .set(_, _, let value): [value]
@@ -43,7 +42,7 @@ struct KitRecord: Sendable {
     }
 }
 
-/// A change that was accepted, and later told as failed.
+/// A change that was accepted and later reported as failed.
 struct KitFailure: Sendable {
     let device: String
     let operation: String
@@ -52,18 +51,18 @@ struct KitFailure: Sendable {
     let error: String
 }
 
-/// What all devices of a trial did and were told.
+/// The histories of all devices of a trial.
 struct KitStory: Sendable {
     var records: [KitRecord] = []
     var failures: [KitFailure] = []
-    /// What is wrong already, such as a client that does not answer.
+    /// Faults of the trial itself, such as a client that does not answer.
     var faults: [String] = []
-    /// Why stores could not be opened.
+    /// The reasons why stores could not be opened.
     var notOpened: [String] = []
-    /// How often a process ended itself at a boundary of its store, or was killed from outside.
+    /// The number of processes that ended themselves at a boundary of their store, or were killed.
     var kills = 0
-    /// Stores that were put aside and made anew.
+    /// The number of stores that were rebuilt.
     var rebuilt = 0
-    /// Errors of the store that apps were told of.
+    /// The number of store errors that were reported to apps.
     var storeFailures = 0
 }

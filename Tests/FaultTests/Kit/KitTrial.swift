@@ -8,29 +8,28 @@ import Testing
 
 @testable import Soak
 
-/// Some apps that make changes, faults, and the judgement of what came of it.
+/// A trial: apps that make changes, faults, and the judgement of the histories.
 struct KitTrial: Sendable {
     let faults: [KitFault]
     let seed: UInt64
-    /// How long what is broken stays broken.
     let period: Duration
 
     var name: String { faults.map(\.testDescription).joined(separator: "; ") }
 
-    /// The apps: each on a device of its own, two of one user.
+    /// The apps, each on its own device. Two of them belong to one user.
     private static let devices = [("ana", 1), ("ben", 1), ("cleo", 1), ("ana", 2)]
 
-    /// Records an issue for each violation.
+    /// Runs the trial and records an issue for each violation.
     func run(on cluster: Cluster) async throws -> KitFaultTable.Row {
         let (row, violations) = try await judge(cluster)
         for violation in violations.prefix(20) { Issue.record("\(name), seed \(seed): \(violation)") }
-        // A trial in which nothing was done would judge nothing.
+        // A trial without changes would prove nothing.
         #expect(row.accepted > 10)
         return row
     }
 
-    /// The same, but leaves what is to be made of the violations to the caller.
-    /// - Parameter patience: how long stores may take to become equal to a fresh load.
+    /// Runs the trial and returns the violations to the caller.
+    /// - Parameter patience: the maximum time for the stores to become equal to a fresh load.
     func judge(_ cluster: Cluster, patience: Duration = .seconds(60)) async throws -> (row: KitFaultTable.Row, violations: [Violation]) {
         let disk = faults.contains(.diskFull) ? try await SmallDisk.mount(megabytes: 16) : nil
         let users = try await cluster.app().signIn(["ana", "ben", "cleo"])
@@ -45,12 +44,12 @@ struct KitTrial: Sendable {
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.flatMap(\.1)
         }
         for device in devices { story.add(await device.story) }
-        // Without room on the disk a store cannot be opened.
+        // On a full disk a store cannot be opened.
         if !faults.contains(.diskFull) { story.faults += story.notOpened }
         let recovery = ContinuousClock.now - healed
         let made = story.records.filter(\.isCreation).compactMap { record in record.conversation.map { ($0, record) } }
         var conversations = try await ServerState.read(scene.conversations + made.map(\.0), of: users, on: cluster)
-        // Whether it was accepted is not known, and it is not there.
+        // Ignore conversations that are not on the server and whose acceptance is unknown.
         let open = Set(made.filter { !story.mustArrive($0.1) }.map(\.0))
         conversations.removeAll { $0.log.isEmpty && open.contains($0.id) }
         let violations = KitJudge.violations(of: story, differences: differences, conversations: conversations)
@@ -58,7 +57,6 @@ struct KitTrial: Sendable {
         return (KitFaultTable.Row(name, story, violations, devices: devices.count, duration: healed - begun, recovery: recovery), violations)
     }
 
-    /// Two conversations of all users.
     private func scene(_ users: [TestUser]) async throws -> KitPlan {
         var ids: [String] = []
         for user in users.prefix(2) { ids.append(try await user.converse(with: users.filter { $0.user != user.user }, distinct: false).id) }
@@ -100,7 +98,6 @@ struct KitTrial: Sendable {
 }
 
 extension KitStory {
-    /// Adds what another device did and was told.
     mutating func add(_ other: KitStory) {
         records += other.records
         failures += other.failures
@@ -111,7 +108,8 @@ extension KitStory {
         storeFailures += other.storeFailures
     }
 
-    /// Whether a conversation that was made has to be there in the end. One whose only message is deleted before it was sent is not sent.
+    /// Returns true if a created conversation must exist at the end. A conversation whose only message was deleted
+    /// before it was sent is never sent.
     func mustArrive(_ creation: KitRecord) -> Bool {
         let withdrawn = Set(records.filter(\.isDeletion).flatMap(\.objects))
         let isSent = records.contains { record in

@@ -5,20 +5,19 @@ import GRDB
 import SeededRandom
 import TestSupport
 
-/// Damages the files of a store, and finds out beforehand and afterwards what could be read.
+/// Damages the files of a store, and determines which changes become unreadable.
 enum StoreDamage: Sendable {
-    /// Some blocks of a file have random bytes.
     case overwritten
-    /// A file ends too early.
     case truncated
 
     static let block = 4096
 
-    /// - Returns: the changes that were not sent and that cannot be read any more, as the store has them.
+    /// Damages a store.
+    /// - Returns: the unsent changes that have become unreadable, as stored records.
     func happen(below folder: String, _ generator: inout SeededGenerator) throws -> [String] {
         guard let store = try Self.store(below: folder) else { return [] }
         let before = try Self.unsent(in: store)
-        // Most of a young store is in its log. As after some time of use:
+        // Most of a young store is in its log. Move it into the file, as in a store that has been in use for some time.
         if generator.chance(70) { try Self.moveLog(of: store) }
         let files = [store, store + "-wal"].filter { Self.size($0) > 0 }
         guard !files.isEmpty else { return [] }
@@ -56,7 +55,8 @@ enum StoreDamage: Sendable {
         try queue.close()
     }
 
-    /// The changes that are in the queue of a copy of the store, each looked for by its number, as another reader would that knows nothing of the library.
+    /// Returns the queued changes in a copy of the store. Each is looked up by its number, independently of the
+    /// library.
     private static func unsent(in store: String) throws -> [String] {
         let copy = try TestDirectory.make("copy") + "/store"
         for suffix in ["", "-wal"] where size(store + suffix) > 0 { try FileManager.default.copyItem(atPath: store + suffix, toPath: copy + suffix) }

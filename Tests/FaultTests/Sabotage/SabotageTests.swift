@@ -10,7 +10,8 @@ import Testing
 
 @testable import Soak
 
-/// Tests that find nothing wrong prove little. Here each promise is broken on purpose, from outside, and what is true of a sound system has to be found untrue.
+/// Verifies the tests themselves: each test breaks a promise deliberately, from outside, and expects the violation to
+/// be detected.
 @Suite("promises broken on purpose", .serialized, .long)
 struct SabotageTests {
     private static let sound = Cluster.Size(gateways: 2, conversations: 2, metadata: 1, presence: 1)
@@ -21,7 +22,7 @@ struct SabotageTests {
         return violations
     }
 
-    /// How many changes the gateways had to read from the log, since they were not published.
+    /// Returns the number of repairs: reads of the log by gateways, because changes were not published.
     private static func repairs(_ cluster: Cluster) async throws -> Double {
         var sum = 0.0
         for gateway in cluster.instances(of: .gateway) { sum += try await gateway.metric("strata_gateway_gap_repairs_total") }
@@ -36,7 +37,7 @@ struct SabotageTests {
             #expect(try await Self.trial(on: cluster).isEmpty)
             let lost = try #require(cluster.lossy).lost
             #expect(lost > 0)
-            // Two in a row are one repair, and the last of a conversation are found by its head.
+            // Two consecutive losses need only one repair, and the last change of a conversation is found by its head.
             #expect(try await Self.repairs(cluster) > 0)
         }
     }
@@ -47,7 +48,7 @@ struct SabotageTests {
         size.lostPublications = 100
         size.settings = ["STRATA_GAP_PATIENCE": "10m", "STRATA_HEADS_INTERVAL": "60s"]
         try await Cluster.with(size) { cluster in
-            // On a slow machine a trial may have less than a hundred publications.
+            // On a slow machine a trial may have fewer than a hundred publications.
             var isFound = false
             for _ in 1...5 where !isFound {
                 isFound = try await Self.trial(on: cluster, patience: .seconds(5)).contains { $0.kind == .lost }
@@ -59,7 +60,7 @@ struct SabotageTests {
     @Test("answers and publications before the commit is safe: after a crash of PostgreSQL losses are found")
     func publishedBeforeCommit() async throws {
         var size = Self.sound
-        // So that the function by which the services insist on waiting for their commits can be replaced.
+        // Allows the test to replace the function with which the services enable synchronous commits.
         size.postgresSettings = ["allow_system_table_mods": "on"]
         try await Cluster.with(size) { cluster in
             let database = String(cluster.databaseURL.split(separator: "/").last ?? "")
@@ -69,7 +70,7 @@ struct SabotageTests {
                 CREATE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE sql AS $$
                     SELECT pg_catalog.set_config_soundly($1, CASE WHEN $1 = 'synchronous_commit' THEN 'off' ELSE $2 END, $3) $$;
                 """, database: database)
-            // The WAL writer would write these commits a moment later all the same.
+            // Stop the WAL writer, which would otherwise write these commits a moment later.
             let writer = try await cluster.postgres.runSQL("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
             kill(try #require(Int32(writer.trimmingCharacters(in: .whitespacesAndNewlines))), SIGSTOP)
             for process in cluster.instances(of: .conversations) + cluster.instances(of: .metadata) {
@@ -85,7 +86,7 @@ struct SabotageTests {
     func typingForgotten(isSabotaged: Bool) async throws {
         var size = Self.sound
         let period = isSabotaged ? "10m" : "1s"
-        // In seconds. Where the server ends typing, a busy machine may make it late.
+        // The limit in seconds. On a busy machine the server may end typing late.
         let limit = isSabotaged ? 5 : 20
         size.settings = ["STRATA_TYPING_PAUSE": period, "STRATA_TYPING_FINISH": period]
         try await Cluster.with(size) { cluster in
@@ -97,12 +98,13 @@ struct SabotageTests {
                 client.start()
                 #expect(await client.caughtUp(within: Waiting.limit))
             }
-            // Indicators are for those who are there.
+            // Typing indicators are only sent to present users.
             try await users[0].send("here", to: conversation)
             for client in clients { #expect(await client.hasRead("here", within: Waiting.limit)) }
             try await clients[0].socket?.typing("started", in: conversation.id)
             #expect(await recorder.hasTyping("started", by: "typist", within: Waiting.limit))
-            // What happens is waited for. That it does not can only be waited out; what another one does then shows how late it is.
+            // An event can be awaited; its absence can only be observed by waiting. The typing of another user then
+            // shows the delay of the system.
             if isSabotaged {
                 try await Task.sleep(for: .seconds(limit + 1))
             } else {

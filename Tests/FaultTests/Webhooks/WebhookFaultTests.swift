@@ -9,8 +9,8 @@ import TestCluster
 import TestTiers
 import Testing
 
-/// What a webhook is told while things break: users write, processes and servers end and hang, the receiver fails now and then, and afterwards everything
-/// that was acknowledged must have arrived.
+/// Tests webhook deliveries under faults. Users write, processes and servers end and hang, and the receiver fails at
+/// times. Afterwards every acknowledged change must have been delivered.
 @Suite("webhooks under faults", .serialized, .long)
 struct WebhookFaultTests {
     private static let size = Cluster.Size(
@@ -20,13 +20,13 @@ struct WebhookFaultTests {
             "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
         ])
 
-    /// What one writer has been told that it is done, in its order.
+    /// The acknowledged changes of one writer, in order.
     private struct Acknowledged: Sendable {
         var messages: [String] = []
         var values: [String] = []
     }
 
-    /// Set once, when the writers are to end.
+    /// A flag that ends the writers.
     private final class Flag: Sendable {
         let isSet = Mutex(false)
     }
@@ -82,7 +82,7 @@ struct WebhookFaultTests {
         while true {
             let webhook = try await client.call("GET", path, headers: headers, deadline: Waiting.deadline).json[0]
             if webhook["status"].string == "active" { return }
-            // On a busy machine the receiver may be too slow for its challenge.
+            // On a busy machine the receiver may answer the challenge too late.
             if webhook["status_reason"].string?.contains("no answer") == true, let id = webhook["id"].string?.split(separator: "/").last {
                 _ = try await client.call("POST", "\(path)/\(id)/activate", headers: headers, deadline: Waiting.deadline)
             }
@@ -93,7 +93,7 @@ struct WebhookFaultTests {
 
     // MARK: Writing
 
-    /// Writes one thing after the other, each until it is acknowledged.
+    /// Writes changes in sequence, each until it is acknowledged.
     private func write(to conversation: Conversation, as user: TestUser, until isOver: @Sendable () -> Bool) async throws -> Acknowledged {
         var acknowledged = Acknowledged()
         var number = 0
@@ -114,7 +114,7 @@ struct WebhookFaultTests {
         return acknowledged
     }
 
-    /// Asks until it is done. What is asked for can be repeated: a message whose id is in use is there.
+    /// Repeats a request until it succeeds. The requests are idempotent: a message whose id is in use has arrived.
     private func insist(_ ask: () async throws -> RESTAnswer) async throws {
         let end = ContinuousClock.now + .seconds(120)
         while true {
@@ -143,7 +143,8 @@ struct WebhookFaultTests {
         receiver.set(.accept, for: "/judge")
         let hanging = cluster.instances(of: .webhooks)[0]
         await hanging.suspend()
-        // Longer than its lanes are claimed for: another instance takes them, and this one finds that when it goes on.
+        // Longer than the lease of the instance's lanes: another instance takes them over, and this one detects that
+        // when it resumes.
         try await Task.sleep(for: .seconds(14))
         await hanging.resume()
         receiver.set(.slow(.milliseconds(300)), for: "/judge")
@@ -170,7 +171,7 @@ struct WebhookFaultTests {
                 Issue.record("an event without an id")
                 continue
             }
-            // A conversation is shown as it is at the time of the delivery.
+            // The conversation in an event has its state at the time of the delivery.
             let change = [event.json["event"], event.json["changes"], event.json["message"]["id"], event.json["message"]["position"]]
             if let before = changes[id] {
                 #expect(before == change, "\(id) was told in two ways")

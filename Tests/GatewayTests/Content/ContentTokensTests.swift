@@ -65,7 +65,7 @@ struct ContentTokensTests {
         #expect((3600...7200).contains(lifetime))
         #expect(tokens.download(token, at: expiry.advanced(by: .seconds(-1))) != nil)
         #expect(tokens.download(token, at: expiry) == nil)
-        // The next change of the URL is the moment at which an hour is left.
+        // The URL changes when one hour of its validity is left.
         #expect(tokens.issueDownload(of: upload.id, at: expiry.advanced(by: .seconds(-3601))).token == token)
         #expect(tokens.issueDownload(of: upload.id, at: expiry.advanced(by: .seconds(-3600))).token != token)
     }

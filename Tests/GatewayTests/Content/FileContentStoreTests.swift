@@ -177,7 +177,7 @@ struct FileContentStoreTests {
             }
             await #expect(throws: ContentStoreError.superseded) { try await goOn(0) }
             try await goOn(2)
-            // The content is there, so that this client need not try again.
+            // The content is stored, so this client need not retry.
             try await goOn(1)
             #expect(try await store.open(id)?.type == "a/2")
             #expect(Self.files(directory).count == 1)
@@ -233,7 +233,7 @@ struct FileContentStoreTests {
         #expect(throws: ContentStoreError.self) { try FileContentStore(directory: file) }
     }
 
-    // MARK: Help
+    // MARK: Helpers
 
     private func withStore(_ calls: FileCalls = FileCalls(), _ body: (FileContentStore, String) async throws -> Void) async throws {
         let directory = NSTemporaryDirectory() + "/content-\(UUID())/deeper"
@@ -243,7 +243,6 @@ struct FileContentStoreTests {
 
     private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
 
-    /// All plain files below a directory.
     private static func files(_ directory: String) -> [String] {
         (FileManager.default.enumerator(atPath: directory)?.allObjects as? [String] ?? [])
             .filter { name in
@@ -253,7 +252,7 @@ struct FileContentStoreTests {
     }
 }
 
-/// Bytes that come piece by piece, and may break off.
+/// A sequence of bytes in pieces, which may end with an error.
 private final class Pieces: AsyncSequence, Sendable {
     struct Broken: Error {}
 

@@ -51,7 +51,7 @@ struct LongAnswersTests {
         let users = Mutex<[UserKey]>([])
     }
 
-    /// Returns the one of two callers that gets the place that becomes free. The first one begins to wait before the second.
+    /// Returns the caller that gets the next free place. The first one begins to wait before the second.
     private func next(_ answers: LongAnswers, of first: UserKey, and second: UserKey) async throws -> UserKey? {
         let turn = try await answers.turn(of: first)
         let served = Order()
@@ -76,7 +76,7 @@ struct LongAnswersTests {
         answers.recordBytes(100 << 20, for: ana)
         answers.recordBytes(LongAnswers.longBytes, for: ben)
         #expect(try await next(answers, of: ana, and: ben) == ben)
-        // Short pieces of a user who takes turns count, too.
+        // Short pieces count for a user who takes turns, too.
         for _ in 0..<4 << 10 { answers.recordBytes(32 << 10, for: ben) }
         #expect(try await next(answers, of: ben, and: ana) == ana)
     }
@@ -106,7 +106,6 @@ struct LongAnswersTests {
         #expect(isFree)
     }
 
-    /// Lets the task begin to wait.
     private func waits(_ answers: LongAnswers, _ count: Int) async {
         while answers.waitingCount < count { await Task.yield() }
     }
@@ -119,7 +118,7 @@ struct LongAnswersTests {
         let first = try await answers.turn(of: ana)
         let second = Task { try await answers.turn(of: ana) }
         await waits(answers, 1)
-        // A user who is given short answers takes no turn, also while others wait.
+        // A user with short answers takes no turn, even while others wait.
         for _ in 0..<3 { try await answers.turn(of: ben).end() }
         #expect(answers.waitingCount == 1)
         first.end()
@@ -162,7 +161,7 @@ struct LongAnswersTests {
         let turn = try await answers.turn(of: ana)
         try await answers.turn(of: ana).end()
         turn.end()
-        // It has ended once only: there is one place, and not two.
+        // Ending a turn twice frees one place only.
         let other = try await answers.turn(of: ana)
         let third = Task { try await answers.turn(of: ana) }
         await waits(answers, 1)

@@ -9,7 +9,7 @@ import Testing
 @testable import Gateway
 @testable import Sync
 
-/// What a catch-up sends must not keep the loop from others.
+/// A long catch-up must not starve other sockets of the loop.
 @Suite("long replays", .timeLimit(.minutes(3)))
 struct LongReplayTests {
     private static func view(kilobytes: Int) -> ConversationView {
@@ -29,7 +29,7 @@ struct LongReplayTests {
         let sent = try await harness.onLoop { _ in test.socket.sendReplay(items, from: 0) }
         #expect(sent == 1)
         #expect(try await test.positions() == [5])
-        // The index alone does not tell: another catch-up may have begun meanwhile.
+        // An equal index is not sufficient, because another catch-up may have begun meanwhile.
         let drained = Task { try await test.socket.drained() }
         try await harness.until { _ in test.socket.catchUps.ahead?.rendering != nil }
         while !(try await harness.onLoop { _ in test.socket.isWritable }) {}
@@ -42,18 +42,17 @@ struct LongReplayTests {
         }
         #expect(stale == 1)
         #expect(try await test.positions() == [])
-        // Once more, undisturbed.
+        // Repeat without the other catch-up.
         #expect(try await harness.onLoop { _ in test.socket.sendReplay(items, from: 1) } == 1)
         let again = Task { try await test.socket.drained() }
         try await harness.until { _ in test.socket.catchUps.ahead?.rendering != nil }
         #expect(try await harness.onLoop { _ in test.socket.sendReplay(items, from: 1) } == 2)
         #expect(try await test.positions() == [6])
-        // The task that rendered may hold its text for a moment longer.
+        // The rendering task may hold its text a moment longer.
         try await harness.until { _ in harness.services.answers.inUse == 0 }
         for task in [drained, again] { try await finish(task, harness) }
     }
 
-    /// Lets the loop run until the task has ended.
     private func finish(_ task: Task<Void, any Error>, _ harness: GatewayHarness) async throws {
         let running = Task {
             while !Task.isCancelled {

@@ -21,7 +21,7 @@ struct OutgoingQueueTests {
         #expect(!isTaken(101, &queue))
         #expect(isTaken(100, &queue))
         #expect(queue.backlog == 6000)
-        // What was ahead leaves first, and makes no room for others.
+        // The unlimited write is sent first, and frees no room for others.
         queue.left(1500)
         #expect(!isTaken(1, &queue))
         queue.left(600)

@@ -21,7 +21,7 @@ struct RateLimitTests {
         for _ in 0..<5 { #expect(bucket.take(limit, at: start) == nil) }
         #expect(bucket.take(limit, at: start) == .milliseconds(100))
         #expect(bucket.take(limit, at: start + .milliseconds(60)).map { (.milliseconds(39) ... .milliseconds(41)).contains($0) } == true)
-        // A client that waits as long as it was told gets the next one, however often it asked meanwhile.
+        // A client that waits for the given time gets the next token, regardless of its attempts in the meantime.
         #expect(bucket.take(limit, at: start + .milliseconds(101)) == nil)
         #expect(bucket.take(limit, at: start + .milliseconds(101)) != nil)
         for _ in 0..<5 { #expect(bucket.take(limit, at: start + .seconds(3600)) == nil) }
@@ -47,7 +47,8 @@ struct RateLimitTests {
     func idle() {
         var table = BucketTable(limit, at: start)
         for number in 0..<100 { _ = table.take(key(number), at: start) }
-        // Full again after half a second; number 1 is used up over and over, so that no turn of the table must give it anything.
+        // All buckets but number 1 are full again after half a second. Number 1 is always empty, so no change of
+        // generations may refill it.
         var given = 5
         for _ in 0..<5 { _ = table.take(key(1), at: start) }
         for step in 1...200 {
@@ -64,7 +65,7 @@ struct RateLimitTests {
             _ = table.take(key(number), at: start)
             #expect(table.count <= 1000)
         }
-        // One that is used all the time is not lost among them.
+        // A bucket in constant use is not evicted.
         var refused = 0
         for number in 0..<10_000 {
             if table.take(key(-1), at: start) != nil { refused += 1 }

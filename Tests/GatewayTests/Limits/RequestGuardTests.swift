@@ -9,7 +9,7 @@ import Testing
 
 @testable import Gateway
 
-/// Bodies of requests from their first byte.
+/// Request bodies, from their first byte.
 @Suite("bodies on their way", .timeLimit(.minutes(2)))
 struct RequestGuardTests {
     private struct Connection {
@@ -42,7 +42,6 @@ struct RequestGuardTests {
             try await channel.writeOutbound(HTTPResponsePart.end(nil))
         }
 
-        /// The statuses of answers that have left.
         func statuses() async throws -> [Int] {
             await channel.testingEventLoop.run()
             var statuses: [Int] = []

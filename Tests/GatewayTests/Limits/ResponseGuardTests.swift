@@ -8,14 +8,15 @@ import Testing
 
 @Suite("stalled connections", .timeLimit(.minutes(3)))
 struct ResponseGuardTests {
-    /// A connection whose client takes nothing until it is told to.
+    /// A connection whose client reads only when told to.
     private struct Scene {
         let channel = NIOAsyncTestingChannel()
         let budget = AnswerBudget(limit: 1 << 20)
         let network: NIOLoopBound<StalledNetwork>
         var loop: NIOAsyncTestingEventLoop { channel.testingEventLoop }
 
-        /// Not by the scene in an expectation: one that fails prints what is in it, and a channel is too deep for that.
+        /// Checks the channel's state. The scene must not be part of the expectation, because a failure prints it, and
+        /// a channel is nested too deeply for that.
         func expect(isOpen: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
             let isActive = channel.isActive
             #expect(isActive == isOpen, sourceLocation: sourceLocation)
@@ -42,7 +43,7 @@ struct ResponseGuardTests {
             try await loop.executeInContext { network.value.take(count) }
         }
 
-        /// Passes in steps, as time does.
+        /// Advances time in steps of one second.
         func pass(_ seconds: Int64) async {
             for _ in 0..<seconds { await loop.advanceTime(by: .seconds(1)) }
         }
@@ -81,7 +82,7 @@ struct ResponseGuardTests {
         #expect(scene.budget.inUse == 0)
     }
 
-    /// The channel's own queue, with one write in it of which the client takes some now and then. On the loop.
+    /// A channel queue with a single write, from which the client reads a little at a time. Must be used on the loop.
     private final class Trickle: ChannelOutboundHandler {
         typealias OutboundIn = IOData
         typealias OutboundOut = IOData
@@ -97,7 +98,7 @@ struct ResponseGuardTests {
             context.write(wrapOutboundOut(.byteBuffer(ByteBuffer(repeating: 0, count: left))), promise: nil)
         }
 
-        /// What has not been flushed counts as what the channel has not sent.
+        /// Does nothing. Unflushed bytes count as not yet sent by the channel.
         func flush(context: ChannelHandlerContext) {}
 
         func take(_ bytes: Int) {

@@ -9,7 +9,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// Sockets whose clients do not read, each on a network of its own that takes nothing until it is told to.
+/// Sockets whose clients do not read. Each has its own network, which transmits only when told to.
 @Suite("sockets whose clients do not read", .timeLimit(.minutes(2)))
 struct SlowSocketTests {
     private struct Reader {
@@ -26,7 +26,7 @@ struct SlowSocketTests {
         return readers
     }
 
-    /// A change whose packet has so many kilobytes.
+    /// Returns a change whose packet has about `kilobytes` KB.
     private static func change(_ position: Int64, kilobytes: Int) -> Change {
         let value = String(repeating: "x", count: 1000)
         let effects = (0..<kilobytes).map { MetadataEffect(path: MetadataPath(trusted: "key\($0)"), value: value) }
@@ -38,7 +38,6 @@ struct SlowSocketTests {
         return try await harness.onLoop { _ in sockets.map(\.outbox.waitingBytes) }
     }
 
-    /// Lets a client read all there is.
     private static func read(_ reader: Reader, _ harness: GatewayHarness) async throws -> [JSONValue] {
         try await harness.until { _ in
             reader.network.value.takeAll()
@@ -56,7 +55,7 @@ struct SlowSocketTests {
         let answers = harness.services.answers
         let channels = try await harness.onLoop { _ in readers.map(\.network.value.bytes) }
         #expect(channels.allSatisfy { $0 <= 192 << 10 })
-        // A hundred copies would be 80 MB.
+        // A hundred copies would take 80 MB.
         #expect(answers.inUse < channels.reduce(0, +) + (2 << 20))
         for reader in readers {
             let packets = try await Self.read(reader, harness)
@@ -114,7 +113,6 @@ struct SlowSocketTests {
         let frames = Array(sent.readableBytesView.suffix(129))
         #expect(frames.prefix(4) == [0x89, 0, 0x8a, 125])
         #expect(sent.getInteger(at: 0, as: UInt8.self) == 0x81)
-        // Pongs that the client does not read.
         try await harness.publish(Self.change(6, kilobytes: 900))
         try await harness.onLoop { _ in
             for _ in 0..<600 { reader.test.socket.sendControl(.pong, data: ByteBuffer(repeating: 0x61, count: 125)) }

@@ -9,10 +9,10 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-/// The memory that messages and requests of sockets take before they are answered.
+/// The memory that a socket's messages and requests use before they are answered.
 @Suite("input of sockets", .timeLimit(.minutes(3)))
 struct SocketInputTests {
-    /// The head of a frame with an empty mask.
+    /// Returns the head of a frame with a zero mask.
     private static func head(_ opcode: UInt8, _ length: Int, fin: Bool = true) -> ByteBuffer {
         var frame = ByteBuffer(bytes: [opcode | (fin ? 0x80 : 0), 0xff])
         frame.writeInteger(UInt64(length))
@@ -30,7 +30,8 @@ struct SocketInputTests {
         #"{"type":"request","body":{"request_id":"\#(id)","method":"\#(method)","data":\#(data)}}"# + String(repeating: " ", count: padding)
     }
 
-    /// A request that creates a conversation, with a member of many values that each take thirty times their text.
+    /// Returns a request that creates a conversation, with a member of many values. Each value takes thirty times the
+    /// memory of its text.
     private static func crowded(_ id: String, bytes: Int) -> String {
         let crowd = Array(repeating: #"{"":0}"#, count: bytes / 7).joined(separator: ",")
         return request("Conversation.create", id: id, data: #"{"participants":["\#(Fixture.ben.layerID)"],"crowd":[\#(crowd)]}"#)
@@ -161,7 +162,7 @@ struct SocketInputTests {
             for id in ["second", "third"] { try await ana.receive(Self.frame(Self.crowded(id, bytes: 1 << 18))) }
             let waiting = input.inUse - running
             #expect(waiting >= 2 * frame.utf8.count && waiting <= 4 * frame.utf8.count + 1024)
-            // Its turn comes at once, and there is no room to parse it.
+            // The request is next in the queue, but there is no room to parse it.
             let eve = try await harness.newSocket(of: Fixture.ben)
             try await eve.receive(Self.frame(Self.crowded("eve", bytes: 1 << 18)))
             try await harness.until { _ in input.inUse <= running + waiting }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Gateway
 
-/// What all routes have in common, and in which order it is done.
+/// The middleware common to all routes, and its order.
 @Suite("middlewares", .timeLimit(.minutes(2)))
 struct MiddlewareTests {
     private static let origin = HTTPField(name: .origin, value: "https://app.example.org")
@@ -125,7 +125,7 @@ struct MiddlewareTests {
                 #expect(refused.errorID == "service_unavailable")
                 #expect(refused.headers[.retryAfter] == "1")
             }
-            // Without a session no body is read, and a body that is no JSON is never parsed.
+            // Without a session no body is read, and invalid JSON is never parsed.
             #expect(try await edge.ask(.post, "/conversations", TestEdge.version, body: "{}").status == 401)
             #expect(try await edge.ask(.post, "/sessions", TestEdge.version, body: "{").errorID == "invalid_request")
             rest[17].release(2000)

@@ -15,7 +15,8 @@ import SwiftProtobuf
 
 @testable import Gateway
 
-/// The REST half of a gateway without connections. Behind it stands a conversations service that knows one session and refuses all else.
+/// The REST half of a gateway, without connections. Its conversations service knows one session and refuses everything
+/// else.
 struct TestEdge {
     static let token = "ana-is-signed-in"
     static let version = [HTTPField(name: .accept, value: "application/vnd.layer+json; version=3.0")]
@@ -44,7 +45,7 @@ struct TestEdge {
 
     private static let secret = String(repeating: "x", count: 32)
 
-    /// - Parameter change: makes other settings than there are by default.
+    /// - Parameter change: Modifies the default settings.
     static func run(settings change: (inout GatewaySettings) -> Void = { _ in }, _ body: (TestEdge) async throws -> Void) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let group = MultiThreadedEventLoopGroup.singleton
@@ -92,7 +93,6 @@ struct TestEdge {
     }
 }
 
-/// Keeps what a body writes.
 private final class WrittenBytes: ResponseBodyWriter {
     private(set) var bytes = ByteBuffer()
 

@@ -4,11 +4,12 @@ import Foundation
 import Glibc
 import KitClient
 
-/// An app that fault tests start, drive by lines on its standard input, and kill. Its environment holds a ``KitClientSettings``.
+/// An app that fault tests start, control by lines on its standard input, and kill. Its environment contains
+/// ``KitClientSettings``.
 @main
 enum Main {
     static func main() async {
-        // A file that may not grow any more is an error of the write, as on a full disk, and not the end of the process.
+        // Ignore SIGXFSZ, so that a write beyond the limit fails, as on a full disk, instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         do {
             let settings = try JSONDecoder()

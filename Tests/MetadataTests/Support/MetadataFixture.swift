@@ -15,7 +15,7 @@ import TestSupport
 
 @testable import Metadata
 
-/// One database with the whole schema, shared by the tests of this target: each uses conversations of its own.
+/// A database with the complete schema, shared by the tests of this target. Each test uses its own conversations.
 enum TestDatabase {
     private static let migrated = Task {
         let url = try await TestServers.postgres()
@@ -23,7 +23,7 @@ enum TestDatabase {
         return url
     }
 
-    /// Its URL, as the superuser.
+    /// The URL for the superuser.
     static var url: String { get async throws { try await migrated.value } }
 
     static func migrate(_ url: String) async throws {
@@ -32,24 +32,22 @@ enum TestDatabase {
         guard !report.steps.isEmpty else { throw CancellationError() }
     }
 
-    /// Works as the service's role, which may do no more than it was granted.
+    /// Returns a URL that connects with the service's role, which has no other rights than those granted.
     static func asService(_ url: String) -> String { "\(url)?options=-c%20role%3Dstrata_metadata" }
 
     static var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 }
 
-/// A store on the shared database, and the means to prepare and look at it.
+/// A store on the shared database, with helpers to prepare and inspect it.
 struct MetadataFixture: Sendable {
     let store: MetadataStore
     let url: String
-    /// The superuser's hand.
     let admin: PostgresPool
     let app = AppID.random()
     let actor = UserID(trusted: "ana")
 
     static var soon: ContinuousClock.Instant { .now + .seconds(20) }
 
-    /// Runs `body` with everything started, and ends it afterwards.
     static func run<Value: Sendable>(
         limits: MetadataLimits = MetadataLimits(), _ body: @Sendable (MetadataFixture) async throws -> Value
     ) async throws -> Value {
@@ -57,7 +55,7 @@ struct MetadataFixture: Sendable {
         func pool(_ url: String, _ mode: PostgresPool.Mode, _ connections: Int) throws -> PostgresPool {
             var configuration = try PostgresConfiguration(url: url)
             configuration.connections = connections
-            // However slow the machine is: what waits for a lock here is waited for by the test.
+            // Long timeouts, for slow machines. The tests themselves wait for sessions that wait for locks.
             (configuration.lockTimeout, configuration.statementTimeout) = (.seconds(60), .seconds(60))
             return PostgresPool(configuration: configuration, mode: mode, logger: TestDatabase.quiet)
         }
@@ -69,7 +67,6 @@ struct MetadataFixture: Sendable {
         return try await running([store.writes, store.large, store.reads, fixture.admin]) { try await body(fixture) }
     }
 
-    /// A conversation whose only participant is `actor`, with these values.
     func conversation(_ leaves: [(String, String)] = [], participants: [String] = ["ana"]) async throws -> ConversationID {
         let id = ConversationID.random()
         try await sql(
@@ -93,13 +90,13 @@ struct MetadataFixture: Sendable {
         return id
     }
 
-    /// Runs one statement as the superuser.
     @discardableResult
     func sql(_ text: String) async throws -> Rows {
         try await admin.query(Statement("test.\(UUID())", sql: text), deadline: Self.soon)
     }
 
-    /// What is noted of the tree's size, in bytes and leaves, and what it is; empty: nothing is noted.
+    /// Returns the recorded size of the tree in bytes and leaves, followed by its actual size. Empty: no size is
+    /// recorded.
     func sizes(_ id: ConversationID) async throws -> [[Int64]] {
         try await sql(
             """
@@ -130,7 +127,6 @@ struct MetadataFixture: Sendable {
     }
 }
 
-/// Runs services for as long as `body` takes.
 func running<Value: Sendable>(_ services: [any Service], _ body: @Sendable () async throws -> Value) async throws -> Value {
     try await withThrowingTaskGroup(of: Void.self) { group in
         for service in services { group.addTask { try await service.run() } }
@@ -150,7 +146,7 @@ func set(_ path: String, _ leaves: [(String, String)]) -> MetadataOperation {
 func delete(_ path: String) -> MetadataOperation { .delete(MetadataPath(trusted: path)) }
 
 extension Change {
-    /// The effects of a change of metadata, as `path=value` or `-path`.
+    /// The effects of a metadata change as text: `path=value` or `-path`.
     var told: [String] {
         guard case .metadataChanged(let effects) = content else { return ["?"] }
         return effects.map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" }

@@ -4,7 +4,8 @@ import SeededRandom
 import StrataModel
 import TestSupport
 
-/// What patches mean, said again in the simplest words: a flat dictionary from path to value. Shares no code with what it checks.
+/// A reference implementation of patches: a flat dictionary from path to value. It shares no code with the
+/// implementation under test.
 struct ReferenceTree: Equatable {
     var values: [String: String] = [:]
 
@@ -18,7 +19,7 @@ struct ReferenceTree: Equatable {
         }
     }
 
-    /// What a reader that knows `self` has to be told, so that it knows `after`: deletions by path, then sets by path.
+    /// Returns the effects that turn `self` into `after`: deletions by path, then sets by path.
     func effects(to after: ReferenceTree) -> [MetadataEffect] {
         let sets = after.values.filter { values[$0.key] != $0.value }
         var deletions: Set<String> = []
@@ -42,10 +43,10 @@ struct ReferenceTree: Equatable {
     }
 }
 
-/// Patches of few keys, so that they meet, with every shape of operation.
+/// Generates patches with all kinds of operations. They use few keys, so that they interfere.
 struct PatchGenerator {
     var random: SeededGenerator
-    /// `a-b` and `a_` stand around `a.` in byte order.
+    /// The keys include `a-b` and `a_`, which surround `a.` in byte order.
     static let keys = ["a", "b", "a-b", "a_", "A"]
 
     mutating func patch() -> [MetadataOperation] {
@@ -58,7 +59,7 @@ struct PatchGenerator {
         case 0..<8: return .set(path, leaves: [MetadataLeaf(path: path, value: value())])
         case 8..<13: return .delete(path)
         case 13..<18: return .set(path, leaves: leaves(below: path, depth: 1).shuffled(using: &random))
-        // In no order, as a JSON object has none.
+        // Shuffled, because JSON objects are unordered.
         case 18: return .set(.root, leaves: leaves(below: .root, depth: 3).shuffled(using: &random))
         default: return .delete(.root)
         }

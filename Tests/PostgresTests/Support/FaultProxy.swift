@@ -27,7 +27,7 @@ final class FaultProxy: Sendable {
     private let listener: Int32
     private let state = Mutex(State())
 
-    /// Forwards to a port of the loopback interface.
+    /// Starts forwarding to a port of the loopback interface.
     init(to target: UInt16) throws {
         self.target = target
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -51,10 +51,10 @@ final class FaultProxy: Sendable {
         }
     }
 
-    /// New connections are closed at once.
+    /// Sets whether new connections are closed at once.
     func refuse(_ isRefusing: Bool) { state.withLock { $0.isRefusing = isRefusing } }
 
-    /// Bytes are swallowed in both directions.
+    /// Sets whether bytes are discarded in both directions.
     func stall(_ isStalled: Bool) { state.withLock { $0.isStalled = isStalled } }
 
     func close() {
@@ -109,7 +109,7 @@ final class FaultProxy: Sendable {
                 sent += step
             }
         }
-        // The descriptors stay open until the process ends, so that none is ever reused under the other thread.
+        // Keep the descriptors open until the process ends, so that none is reused while the other thread uses it.
         _ = shutdown(source, Int32(SHUT_RDWR))
         _ = shutdown(target, Int32(SHUT_RDWR))
     }

@@ -4,12 +4,11 @@ import Testing
 
 @testable import Postgres
 
-/// Keeps a connection of a pool busy until it is opened: an advisory lock, held by a session of its own.
+/// An advisory lock, held by a separate session, that keeps a connection of a pool busy until it is released.
 struct Gate {
     let key: Int64
     let keeper: PostgresPool
 
-    /// Runs `body` with a closed gate.
     static func closed<Result>(_ body: (Gate) async throws -> Result) async throws -> Result {
         var configuration = try await TestDatabase.configuration()
         configuration.connections = 1
@@ -25,7 +24,6 @@ struct Gate {
         try await pool.sql("SELECT pg_advisory_xact_lock($1)", [.int8(key)], idempotent: idempotent, within: time)
     }
 
-    /// How many sessions wait at the gate.
     func waiting() async throws -> Int {
         try await keeper.value(
             """
@@ -38,7 +36,8 @@ struct Gate {
         try await keeper.sql("SELECT pg_advisory_unlock($1)", [.int8(key)])
     }
 
-    /// Runs `queued` calls so that they all wait while the pool's only connection stands at the gate, then opens it and returns their results.
+    /// Starts `count` calls, which all queue while the pool's only connection waits at the gate. Then opens it and
+    /// returns their results.
     func group<Output: Sendable>(
         _ pool: PostgresPool, _ count: Int, _ call: @escaping @Sendable (Int) async throws(PostgresError) -> Output
     ) async throws -> [Result<Output, PostgresError>] {

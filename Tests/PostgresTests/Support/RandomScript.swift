@@ -5,7 +5,8 @@ import TestSupport
 
 @testable import Postgres
 
-/// Does to a pool's state machine what threads, callers and the network could do, in random order, and counts the answers of each request.
+/// Drives a pool's state machine with random actions of threads, callers and the network, and counts the answers to
+/// each request.
 struct RandomScript {
     typealias Machine = PoolStateMachine<String, Int>
 
@@ -42,7 +43,7 @@ struct RandomScript {
         }
     }
 
-    /// Shuts down and lets everything come to its end.
+    /// Shuts down and processes everything to its end.
     mutating func finish() {
         count(machine.shutDown(immediately: false))
         for _ in 0..<1000 {

@@ -6,7 +6,6 @@ import Postgres
 import TestSupport
 import Testing
 
-/// The database these tests share.
 enum TestDatabase {
     private static let shared = Task<String, any Error> { try await TestServers.postgres() }
 
@@ -25,7 +24,7 @@ enum TestDatabase {
         return configuration
     }
 
-    /// Runs `body` with the name of a schema of its own.
+    /// Runs `body` with the name of a separate schema.
     static func withSchema<Result>(_ body: (String) async throws -> Result) async throws -> Result {
         let schema = "t_" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
         let migrator = Migrator(configuration: try await configuration())
@@ -41,7 +40,7 @@ enum TestDatabase {
     }
 }
 
-/// Runs `body` with a pool whose names resolve in a schema of its own.
+/// Runs `body` with a pool whose search path is a separate schema.
 func withPool<Result>(
     _ mode: PostgresPool.Mode = .grouping, url: String? = nil, setUp script: String? = nil,
     configure: (inout PostgresConfiguration) -> Void = { _ in }, _ body: (PostgresPool) async throws -> Result
@@ -59,7 +58,6 @@ func withPool<Result>(
     }
 }
 
-/// Runs `body` while the pool runs.
 func running<Result>(_ pool: PostgresPool, _ body: (PostgresPool) async throws -> Result) async throws -> Result {
     let run = Task { try await pool.run() }
     do {
@@ -75,7 +73,7 @@ func running<Result>(_ pool: PostgresPool, _ body: (PostgresPool) async throws -
 }
 
 extension PostgresPool {
-    /// Runs SQL under a name made of it, with a deadline that only a hanging test meets.
+    /// Runs SQL under a name derived from it, with a deadline that only a hanging test reaches.
     @discardableResult
     func sql(
         _ sql: String, _ parameters: [Value] = [], idempotent: Bool = false, lockKey: UInt64? = nil, within time: Duration = .seconds(30)
@@ -83,7 +81,7 @@ extension PostgresPool {
         try await query(Statement(sql, sql: sql, isIdempotent: idempotent), with: parameters, lockKey: lockKey, deadline: .now.advanced(by: time))
     }
 
-    /// The error of a statement that should fail.
+    /// Returns the error of a statement that should fail.
     func error(
         _ sql: String, _ parameters: [Value] = [], idempotent: Bool = false, within time: Duration = .seconds(30)
     ) async -> PostgresError? {
@@ -95,7 +93,6 @@ extension PostgresPool {
         }
     }
 
-    /// The first column of the first row.
     func value<Decoded: PostgresDecodable>(_ sql: String, _ parameters: [Value] = [], as: Decoded.Type = Decoded.self) async throws -> Decoded {
         let rows = try await self.sql(sql, parameters, idempotent: true)
         guard let row = rows.first else { throw PostgresError(code: .decoding, reason: "no row") }
@@ -103,7 +100,6 @@ extension PostgresPool {
     }
 }
 
-/// The error `body` throws.
 func failure<Result>(_ body: () async throws(PostgresError) -> Result) async -> PostgresError? {
     do throws(PostgresError) {
         _ = try await body()
@@ -113,8 +109,8 @@ func failure<Result>(_ body: () async throws(PostgresError) -> Result) async -> 
     }
 }
 
-/// Waits for something that announces itself in no other way.
-/// - Parameter instead: what there was instead, last.
+/// Polls a condition until it is true.
+/// - Parameter instead: Returns the last observed value, for the failure's message.
 func eventually(
     sourceLocation: SourceLocation = #_sourceLocation, instead: () -> Any? = { nil }, _ condition: () async throws -> Bool
 ) async throws {

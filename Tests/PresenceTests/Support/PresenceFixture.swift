@@ -18,7 +18,7 @@ import TestSupport
 var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 var soon: ContinuousClock.Instant { .now + .seconds(20) }
 
-/// What was published, in the order of arrival.
+/// Records publications in the order of arrival.
 final class PublicationLog: RedisSubscriberDelegate {
     enum Entry: Hashable, Sendable {
         case typing(TypingSignal, goodFor: Duration?)
@@ -37,13 +37,12 @@ final class PublicationLog: RedisSubscriberDelegate {
 
     private let state = Mutex(State())
 
-    /// Everything so far.
     var entries: [Entry] { state.withLock { $0.entries } }
     var signals: [TypingSignal] { entries.compactMap { if case .typing(let signal, _) = $0 { signal } else { nil } } }
     var goodFor: [Duration?] { entries.compactMap { if case .typing(_, let goodFor) = $0 { .some(goodFor) } else { nil } } }
     var statuses: [Presence.Status] { entries.compactMap { if case .presence(let change) = $0 { change.presence.status } else { nil } } }
 
-    /// Waits until there are that many; the time limit of the test bounds it.
+    /// Waits until there are `count` entries. The test's time limit applies.
     func wait(for count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in
@@ -78,7 +77,8 @@ final class PublicationLog: RedisSubscriberDelegate {
     func subscriberDidRecover() {}
 }
 
-/// A Redis of one's own with a client and a listener: a sweep takes whatever is due on its server.
+/// A separate Redis with a client and a listener. It must be separate, because a sweep processes everything due on its
+/// server.
 struct PresenceFixture: Sendable {
     let server: PrivateRedis
     let redis: RedisClient
@@ -117,7 +117,6 @@ struct PresenceFixture: Sendable {
 
     func keys() async throws -> [String] { try await command("KEYS", "*").array?.compactMap(\.string).sorted() ?? [] }
 
-    /// A service on this server, in this process.
     func service(typing: TypingSettings = .short, presence: PresencePeriods = .short) throws -> PresenceService {
         var settings = PresenceSettings(
             redisURL: server.url, rpc: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: Self.secret))
@@ -149,7 +148,7 @@ extension TypingSettings {
 }
 
 extension PresencePeriods {
-    /// A lease of a minute and a grace of half of it, with which it is easy to reckon.
+    /// Periods with a lease of one minute and a grace period of half a minute, for easy arithmetic.
     static var round: PresencePeriods {
         var periods = PresencePeriods()
         periods.lease = .seconds(60)
@@ -166,7 +165,6 @@ extension PresencePeriods {
     }
 }
 
-/// Runs services for as long as `body` takes.
 func running<Value: Sendable>(_ services: [any Service], _ body: @Sendable () async throws -> Value) async throws -> Value {
     try await withThrowingTaskGroup(of: Void.self) { group in
         for service in services { group.addTask { try await service.run() } }

@@ -7,7 +7,7 @@ import Testing
 @testable import Redis
 
 extension ServerTests {
-    /// One cluster for all of it, since forming one takes seconds.
+    /// A single test with one cluster, because forming a cluster takes seconds.
     @Test("commands, scripts and channels find their servers, and follow when a slot moves")
     func cluster() async throws {
         try await RedisCluster.with { cluster async throws in
@@ -60,14 +60,14 @@ extension ServerTests {
         subscriber.subscribe(["{moving}:old"])
         try await subscriber.confirmation(of: ["{moving}:old"], deadline: .generous)
         try await cluster.beginMigration(of: key, to: target)
-        // The owner does not have the key: it answers ASK, and the target wants to hear ASKING.
+        // The owner does not have the key and answers ASK. The target requires ASKING.
         #expect(try await client.run("SET", "{moving}", "asked", key: key).string == "OK")
         let script = RedisScript("asked", source: "return {redis.call('GET', KEYS[1]), 'asked'}")
         let value = try await client.evaluate(script, keys: [key], arguments: [], deadline: .generous)
         #expect(value.array?.first?.string == "asked")
         delegate.forget()
         try await cluster.endMigration(of: key, to: target)
-        // The owner ends our subscription unasked. It comes back at the other server.
+        // The owner ends the subscription unasked. It is restored at the other server.
         await delegate.wait(for: .recovered)
         #expect(delegate.events.contains(.lost) && delegate.events.contains(.confirmed("{moving}:old")))
         #expect(try await client.run("GET", "{moving}", key: key).string == "asked", "MOVED is followed")

@@ -7,7 +7,8 @@ import Testing
 
 @testable import Redis
 
-/// Everything that runs real servers, one after the other: two cores do not measure silence well when they are busy.
+/// The suites that use real servers. They run sequentially, because measuring silence requires an idle machine, and
+/// some machines have two cores.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ServerTests {}
 
@@ -94,7 +95,7 @@ extension ServerTests {
                     #expect(await code { _ = try await task.value } == .cancelled)
                     #expect(await batch.value.allSatisfy { if case .failure(let error) = $0 { error.code == .cancelled } else { false } })
                     server.send(signal: SIGCONT)
-                    // An answer that its caller does not wait for any more does not fall to another caller.
+                    // The answer to a cancelled call must not go to another caller.
                     #expect(try await client.run("ECHO", "mine").string == "mine")
                 }
             }
@@ -156,7 +157,8 @@ extension ServerTests {
                 try await withClient(configuration) { client async throws in #expect(try await client.run("PING").string == "PONG") }
                 configuration.password = "wrong"
                 try await withClient(configuration) { client async throws in
-                    // Only a command that waits for the first attempt learns the reason; this one may come after it.
+                    // Only a command that waits for the first connection attempt gets the reason. This one may come
+                    // later.
                     let error = await #expect(throws: RedisError.self) { try await client.run("PING") }
                     #expect(error?.code == .connectionUnavailable)
                 }

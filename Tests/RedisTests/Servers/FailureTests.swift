@@ -17,7 +17,8 @@ extension ServerTests {
                     _ = try await client.run("PING")
                     server.send(signal: SIGSTOP)
                     let inFlight = Task { await code { _ = try await client.run("INCR", "n") } }
-                    // A command that was issued later and has run into its deadline was sent after the other one.
+                    // This later command is sent after the other one. Once its deadline has passed, the other one was
+                    // sent, too.
                     _ = await code { _ = try await client.command(["PING"], key: nil, deadline: .now + .milliseconds(50)) }
                     await server.killNow()
                     #expect(await inFlight.value == .fateUnknown)

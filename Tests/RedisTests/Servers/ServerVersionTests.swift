@@ -7,7 +7,7 @@ import Testing
 
 extension ServerTests {
     @Suite("the version of the server under test") struct ServerVersionTests {
-        /// A line of `INFO` up to the major version: `redis_version:8`, `valkey_version:9`.
+        /// The expected line of `INFO` up to the major version: `redis_version:8`, `valkey_version:9`.
         private static let expected = ProcessInfo.processInfo.environment["STRATA_TEST_REDIS_VERSION"]
 
         @Test("is the one that scripts/test-versions.sh asks for", .enabled(if: expected != nil))

@@ -37,7 +37,7 @@ extension ServerTests {
                         subscriber.subscribe(["a", "b"])
                         try await subscriber.confirmation(of: ["a", "b"], deadline: .generous)
                         subscriber.unsubscribe(["a"])
-                        // Answered in order: once c is confirmed, a has been ended.
+                        // Answers come in order, so a is unsubscribed once c is confirmed.
                         subscriber.subscribe(["c"])
                         try await subscriber.confirmation(of: ["c"], deadline: .generous)
                         #expect(try await client.publish(ByteBuffer(string: "x"), to: "a", deadline: .generous) == 0)

@@ -10,7 +10,8 @@ import Testing
 extension ServerTests {
     @Suite("TLS")
     struct TLSTests {
-        /// Runs `body` with a server that has a certificate for these names and addresses, its port for TLS, and the files of that certificate.
+        /// Runs `body` with a server that has a certificate for these names and addresses. Passes its TLS port and the
+        /// certificate's files.
         private static func withServer(
             names: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], asksForCertificates: Bool = false,
             _ body: nonisolated(nonsending) (_ port: Int, _ files: (certificate: String, key: String)) async throws -> Void
@@ -32,7 +33,7 @@ extension ServerTests {
             return configuration
         }
 
-        /// What came of a PING with such a URL.
+        /// Sends a PING to the URL and returns the error; nil if it succeeds.
         private static func ping(_ url: String, within time: Duration = .seconds(20)) async throws -> RedisError? {
             var configuration = try configuration(url)
             configuration.connectTimeout = time
@@ -86,7 +87,7 @@ extension ServerTests {
                 #expect(try await Self.ping("redis://:secret@127.0.0.1:\(port)")?.code == .connectionUnavailable)
             }
             try await RedisServer.with { server async throws in
-                // It waits for the end of what it takes for a command.
+                // The server waits for the rest of what it parses as a command.
                 #expect(try await Self.ping("rediss://127.0.0.1:\(server.port)", within: .milliseconds(300))?.code == .connectionUnavailable)
             }
         }
@@ -131,7 +132,7 @@ extension ServerTests {
                 let configuration = try Self.configuration("rediss://127.0.0.1:\(ports[0])?ssl_ca_certs=\(files.certificate)")
                 try await withClient(configuration) { client async throws in
                     try await withSubscriber(configuration) { subscriber, delegate async throws in
-                        // Of these some belong to each third of the slots.
+                        // Enough names that each third of the slots has some of them.
                         let names = (0..<30).map { "channel\($0)" }
                         #expect(Set(names.map { cluster.owner(of: $0) }).count == 3)
                         subscriber.subscribe(names)

@@ -9,12 +9,12 @@ import Testing
 @testable import Redis
 
 extension ContinuousClock.Instant {
-    /// Far enough away that a test that waits for it has failed.
+    /// A deadline that only a failing test reaches.
     static var generous: Self { .now + .seconds(20) }
 }
 
 extension RedisConfiguration {
-    /// Patient in nothing, so that tests are quick.
+    /// Returns a configuration with short timeouts, so that tests are quick.
     static func test(_ endpoints: RedisEndpoint..., isCluster: Bool? = nil) -> RedisConfiguration {
         RedisConfiguration(
             endpoints: endpoints, isCluster: isCluster, connectTimeout: .seconds(2), commandTimeout: .seconds(2),
@@ -22,10 +22,10 @@ extension RedisConfiguration {
     }
 }
 
-/// Tests provoke warnings by the hundred.
+/// A logger that discards everything, because tests provoke many warnings.
 var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 
-/// Runs `body` with a client that runs; the client is shut down afterwards.
+/// Runs `body` with a running client and then shuts it down.
 func withClient<Result: Sendable>(
     _ configuration: RedisConfiguration, _ body: nonisolated(nonsending) (RedisClient) async throws -> Result
 ) async throws -> Result {
@@ -33,7 +33,7 @@ func withClient<Result: Sendable>(
     return try await running({ try await client.run() }, { try await body(client) })
 }
 
-/// Runs `body` with a subscriber that runs, and what it told its delegate.
+/// Runs `body` with a running subscriber and the delegate that records its events.
 func withSubscriber<Result: Sendable>(
     _ configuration: RedisConfiguration, _ body: nonisolated(nonsending) (RedisSubscriber, RecordingDelegate) async throws -> Result
 ) async throws -> Result {
@@ -59,7 +59,7 @@ private func running<Result>(
     }
 }
 
-/// Keeps what a subscriber says, for a test to wait for.
+/// A delegate that records a subscriber's events, for tests to wait for.
 final class RecordingDelegate: RedisSubscriberDelegate {
     enum Event: Equatable {
         case message(String, ByteBuffer)
@@ -111,13 +111,13 @@ final class RecordingDelegate: RedisSubscriberDelegate {
 }
 
 extension RedisClient {
-    /// One command, whatever its key, with a generous deadline.
+    /// Sends a command with a generous deadline.
     func run(_ arguments: RedisArgument..., key: String? = nil) async throws -> RedisValue {
         try await command(arguments, key: key, deadline: .generous)
     }
 }
 
-/// The code of the error a call throws; nil if it throws none.
+/// Returns the code of the error that `body` throws; nil if it throws none.
 func code(of body: nonisolated(nonsending) () async throws -> Void) async -> RedisError.Code? {
     do {
         try await body()
@@ -127,7 +127,7 @@ func code(of body: nonisolated(nonsending) () async throws -> Void) async -> Red
     }
 }
 
-/// Polls for what no event announces: that a connection has been made again, for instance.
+/// Polls a condition that no event announces, such as a restored connection.
 func until(_ condition: nonisolated(nonsending) () async throws -> Bool) async rethrows {
     while try await !condition() { try? await Task.sleep(for: .milliseconds(2)) }
 }

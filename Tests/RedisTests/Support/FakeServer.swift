@@ -5,9 +5,9 @@ import NIOPosix
 import Redis
 import Synchronization
 
-/// A TCP server that greets as Redis does, and then does what the test wants.
+/// A TCP server that greets like Redis and then follows the test's script.
 final class FakeServer: Sendable {
-    /// What happens on a read. In a text, `PORT` stands for the server's port.
+    /// The server's reaction to a read. In a text, `PORT` stands for the server's port.
     enum Reaction: Sendable {
         case nothing
         case send(String)
@@ -26,12 +26,11 @@ final class FakeServer: Sendable {
         connectionCount = counter
     }
 
-    /// How many connections were made so far.
     var connections: Int { connectionCount.count.load(ordering: .relaxed) }
 
     /// - Parameters:
-    ///   - greeting: What happens on the first read of a connection.
-    ///   - reaction: What happens on the others, given the number of the connection, from 1, and of the read, from 0.
+    ///   - greeting: The reaction to a connection's first read.
+    ///   - reaction: The reaction to further reads, by the number of the connection, from 1, and of the read, from 0.
     static func with<Result>(
         greeting: Reaction = .send("+PONG\r\n"), reaction: @escaping @Sendable (_ connection: Int, _ read: Int) -> Reaction,
         _ body: nonisolated(nonsending) (FakeServer) async throws -> Result

@@ -5,12 +5,12 @@ import Testing
 
 @testable import Redis
 
-/// Three masters that share the slots.
+/// A cluster of three masters that share the slots.
 struct RedisCluster {
     let servers: [RedisServer]
 
-    /// Runs `body` with a cluster that is complete, and kills it afterwards.
-    /// - Parameter further: further options of each of the three.
+    /// Runs `body` with a complete cluster and then kills it.
+    /// - Parameter further: Additional options of each of the three servers.
     static func with(
         options further: [[String]] = [[], [], []], _ body: nonisolated(nonsending) (RedisCluster) async throws -> Void
     ) async throws {
@@ -30,7 +30,7 @@ struct RedisCluster {
 
     var seed: RedisEndpoint { servers[0].endpoint }
 
-    /// Runs `body` with a client that speaks to one server only, and knows nothing of clusters.
+    /// Runs `body` with a client of a single server, without cluster mode.
     func withServer<Result: Sendable>(
         _ index: Int, _ body: nonisolated(nonsending) (RedisClient) async throws -> Result
     ) async throws -> Result {
@@ -41,10 +41,10 @@ struct RedisCluster {
         try await withServer(index) { client async throws in try #require(try await client.run("CLUSTER", "MYID").string) }
     }
 
-    /// The first third of the slots belongs to the first server, and so on.
+    /// Returns the index of a key's server. Each server owns a third of the slots, in order.
     func owner(of key: String) -> Int { min(Int(HashSlot.of(key)) / 5462, 2) }
 
-    /// Makes the owner answer ASK for keys it does not have, and the target take them.
+    /// Makes the owner answer ASK for missing keys, and the target import them.
     func beginMigration(of key: String, to target: Int) async throws {
         let (source, slot) = (owner(of: key), RedisArgument.integer(Int64(HashSlot.of(key))))
         let (sourceID, targetID) = (try await id(source), try await id(target))
@@ -56,7 +56,7 @@ struct RedisCluster {
         }
     }
 
-    /// Hands the slot over.
+    /// Transfers the slot to the target.
     func endMigration(of key: String, to target: Int) async throws {
         let (source, slot, targetID) = (owner(of: key), RedisArgument.integer(Int64(HashSlot.of(key))), try await id(target))
         for index in [target, source] {

@@ -9,7 +9,7 @@ import Redis
 import Synchronization
 import Testing
 
-/// A redis-server of the test's own, on a free port, without persistence, in a directory of its own.
+/// A separate redis-server on a free port, with its own directory and without persistence.
 final class RedisServer: Sendable {
     let port: Int
     private let directory: URL
@@ -23,7 +23,6 @@ final class RedisServer: Sendable {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     }
 
-    /// Runs `body` with a server that serves, and kills it afterwards.
     static func with<Result>(
         _ options: [String] = [], _ body: nonisolated(nonsending) (RedisServer) async throws -> Result
     ) async throws -> Result {
@@ -41,7 +40,7 @@ final class RedisServer: Sendable {
 
     var endpoint: RedisEndpoint { RedisEndpoint(host: "127.0.0.1", port: port) }
 
-    /// Starts the server, and waits until it says that it accepts connections.
+    /// Starts the server and waits until it reports that it accepts connections.
     func start() async throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try Programs.findRedis("redis-server"))
@@ -76,7 +75,7 @@ final class RedisServer: Sendable {
         kill(pid, signal)
     }
 
-    /// kill -9, and waits until it is gone. `start()` may follow.
+    /// Kills the server with SIGKILL and waits for its exit. `start()` may follow.
     func killNow() async {
         guard let process = process.withLock({ $0 }) else { return }
         self.process.withLock { $0 = nil }

@@ -10,14 +10,14 @@ struct ClusterSubscriptionTests {
     private let left = RedisEndpoint(host: "left", port: 1)
     private let right = RedisEndpoint(host: "right", port: 2)
 
-    /// Slots below 8192 at `left`, the others at `right`, but for those given.
+    /// Returns a map with slots below 8192 at `left` and the others at `right`, except those in `moved`.
     private func map(_ moved: [UInt16: RedisEndpoint] = [:]) -> SlotMap {
         var map = SlotMap()
         for slot in 0..<UInt16(HashSlot.count) { map.assign(slot, to: moved[slot] ?? (slot < 8192 ? left : right)) }
         return map
     }
 
-    /// Names whose slots are served by `left`, and by `right`; `{l}` and `{r}` are their tags.
+    /// Names whose slots are served by `left` and by `right`.
     private let low = "low{b}"
     private let high = "high{a}"
 
@@ -191,7 +191,7 @@ struct ClusterSubscriptionTests {
     }
 }
 
-/// Two servers that answer in order, as real ones would, whenever the test lets them.
+/// A model of two servers that answer in order, like real ones, when the test lets them.
 private struct ModelCluster {
     struct Subscription: Hashable {
         let server: RedisEndpoint
@@ -207,7 +207,7 @@ private struct ModelCluster {
 
     var map: SlotMap
     var subscribed: Set<Subscription> = []
-    /// Answers on their way to the client.
+    /// Pending answers, by link.
     var answers: [SubscriptionStateMachine.Link: [Answer]] = [:]
     var reportedLost = false
 
@@ -231,7 +231,7 @@ private struct ModelCluster {
         handle(machine.linkLost(link), &machine)
     }
 
-    /// Does what the shell would do.
+    /// Carries out actions, as the shell would.
     @discardableResult
     mutating func handle(_ actions: [SubscriptionStateMachine.Action], _ machine: inout SubscriptionStateMachine) -> Bool {
         for action in actions {
@@ -310,7 +310,7 @@ private struct ModelCluster {
         }
     }
 
-    /// Delivers all answers, brings the right map, and tries again; returns whether anything happened.
+    /// Delivers all answers, provides the current map, and retries. Returns true if anything happened.
     mutating func settle(_ machine: inout SubscriptionStateMachine) -> Bool {
         var happened = false
         while let link = answers.filter({ !$0.value.isEmpty }).keys.min() {

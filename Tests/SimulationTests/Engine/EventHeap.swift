@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What will happen, the earliest first; of two at the same time, the one that was planned first.
+/// The planned events in order of time. Events with equal times are in planning order.
 struct EventHeap {
     struct Event {
         let time: Int64

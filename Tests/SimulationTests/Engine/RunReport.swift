@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one seed came to.
 struct RunReport: Sendable {
     let seed: UInt64
     let steps: Int
     let violations: [String]
     let lastEvents: [String]
-    /// What happened in it, in a number: two runs of one seed have the same.
+    /// A digest of all events: two runs of one seed have the same digest.
     let digest: UInt64
-    /// How often each kind of thing happened that a run should have: a simulation in which nothing goes wrong shows nothing.
+    /// The number of occurrences of each kind of event that a run should contain. A simulation without faults proves
+    /// nothing.
     let counts: [String: Int]
 
     var isGood: Bool { violations.isEmpty }
 
-    /// What is printed of a failing seed.
     func complaint(suite: String) -> String {
         (["seed \(seed) broke a promise after \(steps) steps:"] + violations.map { "  " + $0 } + ["the last events:"] + lastEvents.map { "  " + $0 }
             + ["again: STRATA_SIMULATION_SEED=\(seed) make test ARGS=\"--filter \(suite)\""])
@@ -21,7 +20,7 @@ struct RunReport: Sendable {
     }
 }
 
-/// A number that stands for everything that was put in, in that order.
+/// An order-dependent hash of its inputs.
 struct Digest {
     private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
     mutating func add(_ number: Int64) {

@@ -6,20 +6,21 @@ import Testing
 import Glibc
 #endif
 
-/// Which seeds a simulation runs, and what becomes of those that fail.
+/// Selects the seeds of a simulation, and reports those that fail.
 ///
-/// `STRATA_SIMULATION_SEEDS`: how many, from `STRATA_SIMULATION_FIRST` on, or from 1. `STRATA_SIMULATION_SEED`: this one only, as a failing run says.
+/// `STRATA_SIMULATION_SEEDS`: the number of seeds, starting with `STRATA_SIMULATION_FIRST` or 1.
+/// `STRATA_SIMULATION_SEED`: a single seed, as printed by a failing run.
 enum Seeds {
     private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
 
-    /// - Parameter count: the number of seeds without these variables. The short tier runs a quarter of them.
+    /// - Parameter count: the default number of seeds. The short tier runs a quarter of them.
     static func chosen(_ count: UInt64) -> [UInt64] {
         if let one = number("STRATA_SIMULATION_SEED") { return [one] }
         let first = min(number("STRATA_SIMULATION_FIRST") ?? 1, 1 << 60)
         return Array(first..<first + min(max(1, number("STRATA_SIMULATION_SEEDS") ?? TestTier.pick(short: count / 4, long: count)), 1 << 20))
     }
 
-    /// Runs them all and says how it went; the first that breaks a promise ends it, with its trace.
+    /// Runs all seeds and prints a summary. The first violation ends the run and prints its trace.
     static func check(_ seeds: [UInt64], suite: String, sourceLocation: SourceLocation = #_sourceLocation, _ run: (UInt64) -> RunReport) {
         let clock = ContinuousClock()
         let began = clock.now

@@ -4,12 +4,12 @@ import SeededRandom
 import StrataModel
 import TestSupport
 
-/// A world without I/O: a virtual clock, what will happen at which time, and a seeded generator that decides all that is open.
+/// A world without I/O: a virtual clock, an event queue, and a seeded generator for all random decisions.
 ///
-/// The same seed gives the same run, on every machine and in every process: nothing here may depend on the order of a `Set` or `Dictionary`.
-/// A run is confined to the thread that runs the seed, which is what makes `@unchecked Sendable` true.
+/// The same seed produces the same run on every machine and in every process. Nothing here may depend on the order of a
+/// `Set` or `Dictionary`. A run is confined to the thread of its seed, which justifies `@unchecked Sendable`.
 final class Simulation: @unchecked Sendable {
-    /// What an event was, for the trace of a failing run; text is made only then.
+    /// The description of an event in the trace of a failing run. Its text is only built on demand.
     struct Label {
         var what: StaticString
         var a = -1
@@ -17,28 +17,28 @@ final class Simulation: @unchecked Sendable {
         var c: Int64 = -1
     }
 
-    /// How many of the last events are kept.
+    /// The number of events in the trace.
     private static let traceLength = 60
 
     let seed: UInt64
     var random: SeededGenerator
-    /// Microseconds.
+    /// The current virtual time, in microseconds.
     private(set) var now: Int64 = Simulation.start
     private(set) var steps = 0
-    /// Promises that were broken: the first few.
+    /// The first violations of promises.
     private(set) var violations: [String] = []
     private var events = EventHeap()
     private var planned = 0
     private var trace: [(time: Int64, label: Label)] = []
     private var traceNext = 0
-    /// Of a thousand turns of a ``VirtualEventLoop``, so many are long.
+    /// The number of long turns of a ``VirtualEventLoop``, per thousand.
     var stalls = 1
-    /// On which loop the present event happens; nil: outside of all of them.
+    /// The loop of the current event; nil if it runs outside all loops.
     weak var runningLoop: VirtualEventLoop?
-    /// Is told everything that happens.
+    /// Receives a description of every event.
     var follow: ((String) -> Void)?
 
-    /// Any time will do; this one makes traces easy to read.
+    /// The initial time. Its value is arbitrary and makes traces readable.
     static let start: Int64 = 1_800_000_000_000_000
 
     init(seed: UInt64) {
@@ -47,7 +47,8 @@ final class Simulation: @unchecked Sendable {
         trace.reserveCapacity(Self.traceLength)
     }
 
-    /// `delay` in microseconds from now.
+    /// Schedules an event.
+    /// - Parameter delay: the time from now, in microseconds.
     func after(_ delay: Int64, _ label: Label, _ body: @escaping () -> Void) {
         at(now + max(0, delay), label, body)
     }
@@ -57,7 +58,7 @@ final class Simulation: @unchecked Sendable {
         events.insert(EventHeap.Event(time: max(time, now), number: planned, label: label, body: body))
     }
 
-    /// Lets things happen until `end`, or until a promise is broken.
+    /// Executes events until `end`, or until a promise is violated.
     func run(until end: Int64) {
         while violations.isEmpty, let time = events.nextTime, time <= end, let next = events.removeFirst() {
             now = next.time
@@ -68,10 +69,10 @@ final class Simulation: @unchecked Sendable {
         now = max(now, end)
     }
 
-    /// The clock that never jumps.
+    /// The monotonic time.
     var deadline: NIODeadline { .uptimeNanoseconds(UInt64(now) * 1000) }
 
-    /// Lets everything happen that is still planned, whatever promise was broken: NIO allows no promise to be dropped.
+    /// Executes all remaining events, regardless of violations, because NIO does not allow promises to be dropped.
     func drain() {
         while let next = events.removeFirst() {
             now = next.time
@@ -79,7 +80,7 @@ final class Simulation: @unchecked Sendable {
         }
     }
 
-    /// Puts something into the trace that is not an event of its own.
+    /// Adds an entry to the trace that is not an event.
     func note(_ label: Label) {
         if let follow { follow(Self.text(now, label)) }
         if trace.count < Self.traceLength { trace.append((now, label)) } else { trace[traceNext] = (now, label) }
@@ -91,7 +92,6 @@ final class Simulation: @unchecked Sendable {
         violations.append("at \(Self.text(now)): \(text())")
     }
 
-    /// The last events, oldest first.
     var lastEvents: [String] {
         let ordered = trace.count < Self.traceLength ? trace : Array(trace[traceNext...] + trace[..<traceNext])
         return ordered.map { Self.text($0.time, $0.label) }
@@ -112,7 +112,7 @@ final class Simulation: @unchecked Sendable {
 
     func chance(_ perMille: Int) -> Bool { perMille > 0 && Int(truncatingIfNeeded: random.next() % 1000) < perMille }
     func int(_ range: ClosedRange<Int>) -> Int { range.lowerBound + Int(random.next() % UInt64(range.count)) }
-    /// Microseconds between these.
+    /// Returns a random time in this range, in microseconds.
     func span(_ range: ClosedRange<Int64>) -> Int64 { range.lowerBound + Int64(random.next() % UInt64(range.upperBound - range.lowerBound + 1)) }
 }
 

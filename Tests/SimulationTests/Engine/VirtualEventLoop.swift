@@ -2,22 +2,20 @@
 import Dispatch
 import NIOCore
 
-/// An event loop in virtual time: what it is given to do it does in that order, each a little later, and now and then one thing takes long.
+/// An event loop in virtual time. It executes its tasks in order, each after a short delay, and occasionally stalls.
 ///
-/// A run of the simulation is confined to the thread that runs the seed, which is what makes `@unchecked Sendable` true.
+/// A run of the simulation is confined to the thread of its seed, which justifies `@unchecked Sendable`.
 final class VirtualEventLoop: EventLoop, @unchecked Sendable {
-    /// A task that is due at a time, as far as it has not been cancelled.
     private final class Timer: @unchecked Sendable {
         var isCancelled = false
     }
 
-    /// Now and then a loop is busy for so long.
+    /// The duration of an occasional stall, in microseconds.
     private static let stall: Int64 = 40_000
 
-    /// For the trace.
     private let number: Int
     private let simulation: Simulation
-    /// When the last of what waits is done.
+    /// The time at which all queued tasks are done.
     private var free: Int64 = 0
 
     init(_ number: Int, _ simulation: Simulation) {
@@ -30,10 +28,10 @@ final class VirtualEventLoop: EventLoop, @unchecked Sendable {
 
     func execute(_ task: @escaping @Sendable () -> Void) { execute(.init(what: "task of loop", a: number), task) }
 
-    /// The same for what simulated parts do on the loop, with what the trace says of it.
+    /// Executes a task of a simulated component, with a label for the trace.
     func execute(_ label: Simulation.Label, _ body: @escaping () -> Void) {
         let delay = simulation.chance(simulation.stalls) ? Self.stall : simulation.span(0...63)
-        // No two tasks of a loop happen at the same time.
+        // Tasks of a loop never have equal times.
         free = max(free + 1, simulation.now + delay)
         simulation.at(free, label) { [self] in run(body) }
     }
@@ -44,7 +42,7 @@ final class VirtualEventLoop: EventLoop, @unchecked Sendable {
         let timer = Timer()
         let label = Simulation.Label(what: "timer of loop", a: number)
         simulation.at((Int64(deadline.uptimeNanoseconds) + 999) / 1000, label) { [self] in
-            // A loop that is busy gets to its timers later.
+            // A busy loop fires its timers late.
             if simulation.now < free { simulation.at(free, label) { [self] in fire(timer, promise, task) } } else { fire(timer, promise, task) }
         }
         return Scheduled(promise: promise, cancellationTask: { timer.isCancelled = true })
@@ -69,6 +67,6 @@ final class VirtualEventLoop: EventLoop, @unchecked Sendable {
         simulation.runningLoop = outer
     }
 
-    /// Nothing runs beside the simulation that would have to be ended.
+    /// Calls back immediately, because there is nothing to shut down.
     func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) { queue.async { callback(nil) } }
 }

@@ -1,66 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How large a world is and what goes wrong in it. Drawn from the seed, so that each seed is hard in its own way: faults that hide each other in one
-/// meet alone in another.
+/// The size and the faults of a world. They are drawn from the seed, so that each seed is difficult in a different way:
+/// faults that mask each other in one world occur alone in another.
 struct FeedScenario {
-    /// What is left undone, to show that the simulation would notice. The fan-out and its registries are the real ones: what surrounds them lies to them.
+    /// A rule that is left out, to show that the simulation detects it. The fan-out and its registries are the real
+    /// ones; their environment misleads them.
     enum Sabotage: String, CaseIterable, Sendable {
-        /// No log is ever read because of a gap.
+        /// Logs are never read because of a gap.
         case noRepair
         /// Heads are never compared.
         case noHeads
-        /// A socket joins wherever it stands.
+        /// A socket joins at any position.
         case noAttachRule
-        /// What a catch-up has brought is sent again by the fan-out.
+        /// The fan-out repeats what a catch-up has already sent.
         case noSkip
-        /// Under pressure a change is left out, and the connection goes on.
+        /// Under pressure a change is dropped, and the connection continues.
         case durablesDropped
-        /// Under pressure nothing happens at all.
+        /// The backlog has no limit.
         case noBound
-        /// Packets carry the present time although a catch-up still owes something.
+        /// Packets carry the current time although a catch-up is incomplete.
         case noFloor
-        /// The same while a gap is open.
+        /// Packets carry the current time while a gap is open.
         case noGapFloor
-        /// Packets carry the present time although heads could not be compared for long.
+        /// Packets carry the current time although heads could not be compared for a long time.
         case noStampLimit
-        /// An entry of a user's own log that comes before a socket has told where the sequence starts is forgotten.
+        /// An entry of a user's own log is dropped if it arrives before a socket has reported the start of the
+        /// sequence.
         case earlyEntriesDropped
-        /// A catch-up whose place another one has taken goes on with what it had begun.
+        /// A catch-up that has been superseded continues.
         case staleCatchUps
-        /// A replay is answered before the joins that waited behind it limit the time that may be shown.
+        /// A replay is answered before the pending joins limit the time that packets may carry.
         case answerBeforeJoins
-        /// A client whose replay has failed may rest on its socket for ever.
+        /// A client whose replay failed may stay on its socket indefinitely.
         case noReplayPatience
-        /// Changes that were read from the log are told with the numbers known before them.
+        /// Changes that were read from the log are sent with the counts known before them.
         case staleNumbers
-        /// They are told without numbers, and so it stays.
+        /// Changes that were read from the log are sent without counts, and the counts never follow.
         case noNumbersAfterRepair
-        /// A client that only listens is sent packets that carry the present time.
+        /// A client that only listens receives packets that carry the current time.
         case noUnaskedStamp
         /// Gateways take the time from their own clocks.
         case wallClock
-        /// A catch-up attaches its socket without asking how far the fan-out is, and without reading what has moved.
+        /// A catch-up attaches its socket without checking the position of the fan-out, and without reading the changes
+        /// since.
         case notReadAgain
-        /// A conversation that the user has deleted from their devices is not shown when it comes back.
+        /// A conversation that the user deleted from their devices is not shown when it is restored.
         case notShownAgain
-        /// What the channel does not take of a catch-up is never sent.
+        /// Packets of a catch-up that the channel does not accept are never sent.
         case unsentForgotten
-        /// A conversation that cannot be shown is not looked at again.
+        /// A conversation that cannot be shown is not retried.
         case setAsideForgotten
-        /// The counts that a catch-up changed are not told at its end.
+        /// The counts that a catch-up changed are not sent at its end.
         case noSummaries
-        /// A socket joins a conversation that the user has deleted from their devices as if they had not.
+        /// A socket joins a conversation that the user deleted from their devices, as if it were not deleted.
         case hiddenForgotten
-        /// A message that a block hides from users is told to them all the same.
+        /// A message that a block hides from users is sent to them.
         case blocksForgotten
     }
 
     var sabotage: Sabotage?
-    /// Nothing that is published is lost, and no call fails: then everything must come without heads, which are never compared.
+    /// True if no publication is lost and no call fails. Everything must then arrive without the comparison of heads,
+    /// which is disabled.
     var isReliable = false
-    /// Messages are read and deleted, and packets carry counts.
+    /// True if messages are read and deleted, and packets carry counts.
     var hasNumbers = true
-    /// Of a thousand clients, so many ask for nothing on their first connection, or late.
+    /// The number of clients, per thousand, that request nothing on their first connection, or late.
     var listeners = 0
 
     var conversations = 4
@@ -68,61 +72,62 @@ struct FeedScenario {
     var gateways = 2
     var loopsPerGateway = 2
     var clientsPerUser = 1
-    /// Virtual microseconds in which things happen; then it is quiet.
+    /// The duration of the active phase, in virtual microseconds. A quiet phase follows.
     var duration: Int64 = 120_000_000
     var quiet: Int64 = 90_000_000
-    /// Mean time between two of anything users do.
+    /// The mean time between two actions of users.
     var pace: Int64 = 120_000
-    /// Of a thousand things users do, so many add or remove a user, add to an own log, or are signals; the others are messages.
+    /// The shares of user actions, per thousand: adding or removing a user, an entry in an own log, a signal. The
+    /// remaining actions are messages.
     var membershipShare = 40
     var ownShare = 60
     var signalShare = 150
-    /// The same for deletions of a conversation from a user's devices, and for what brings it back.
+    /// The share of user actions, per thousand, that delete a conversation from a user's devices or restore it.
     var hideShare = 0
-    /// Of a thousand messages, so many are hidden from some of the others by a block.
+    /// The number of messages, per thousand, that a block hides from some of the other users.
     var blockShare = 0
-    /// Of a thousand looks at conversations, so many find one that cannot be shown.
+    /// The number of lookups of conversations, per thousand, that find one that cannot be shown.
     var unshowable = 0
-    /// Of a thousand publications.
+    /// The shares of publications, per thousand: lost, doubled, slow.
     var lost = 10
     var doubled = 10
     var slow = 20
-    /// Mean time between two faults.
+    /// The mean time between two faults.
     var faultPace: Int64 = 4_000_000
-    /// How long a fault lasts at most.
     var longestFault: Int64 = 8_000_000
-    /// Of a thousand calls, so many fail on their own.
+    /// The number of calls, per thousand, that fail independently of other faults.
     var failingCalls = 10
-    /// Bytes a socket may have waiting beyond what its channel takes.
+    /// The maximum backlog of a socket beyond its channel's buffer, in bytes.
     var backlogBound = 12_000
     var channelHighMark = 4000
     var channelLowMark = 2000
     var pageSize = 8
-    /// How many logs a catch-up reads together: fewer than there are conversations.
+    /// The number of logs that a catch-up reads together. Less than the number of conversations.
     var logsReadTogether = 2
-    /// How many conversations are looked up at a time.
+    /// The number of conversations that are looked up together.
     var viewsTogether = 3
-    /// The wall clock of a gateway is off by as much as that, either way.
+    /// The maximum deviation of a gateway's wall clock in either direction, in microseconds.
     var skew: Int64 = 600_000_000
-    /// Of a thousand turns of a loop, so many are long.
+    /// The number of long turns of a loop, per thousand.
     var stalls = 1
-    /// Of a thousand connections, so many are not read at first, for as long as a fault may last.
+    /// The number of connections, per thousand, that are not read at first, for up to the maximum duration of a fault.
     var slowStarts = 0
-    /// Which of ``FeedWorld``'s faults there are.
+    /// The faults of ``FeedWorld`` that can occur.
     var faults = 0...7
     /// True if each client keeps the ``PacketLedger`` of the fault tests, whose faults are violations.
     var hasLedgers = false
 
     /// - Parameters:
-    ///   - isPlain: the world that a seed meant before there were counts, and clients that only listen.
-    ///   - pressed: a rule that is to count often.
-    ///   - isLate: a world in which clients ask late, gateways and clients stand still for seconds, replays fail, and Redis is cut meanwhile.
+    ///   - isPlain: true for the world that a seed produced before counts and listening clients were introduced.
+    ///   - pressed: a rule that should matter often.
+    ///   - isLate: true for a world in which clients request late, gateways and clients pause for seconds, replays
+    ///     fail, and Redis is cut at the same time.
     init(
         _ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, pressed: Sabotage? = nil,
         isLate: Bool = false
     ) {
         self.sabotage = sabotage
-        // What is lost is read, and that would make good what these two leave undone.
+        // Repairs of lost publications would mask the violation of these two rules.
         self.isReliable = isReliable || pressed == .earlyEntriesDropped || pressed == .staleCatchUps
         hasNumbers = !isPlain
         conversations = simulation.int(1...5)
@@ -148,7 +153,7 @@ struct FeedScenario {
         if self.isReliable {
             (lost, failingCalls) = (0, 0)
             faultPace = min(faultPace, 6_000_000)
-            // Of what can go wrong, only what clients do leaves the network reliable.
+            // Only faults of clients keep the network reliable.
             faults = 5...7
         }
         if let pressed { press(pressed) }
@@ -163,32 +168,32 @@ struct FeedScenario {
         (faults, faultPace, longestFault) = (0...8, 1_000_000, 8_000_000)
     }
 
-    /// Some rules count only in states that are rare where anything may happen. Here they are not.
+    /// Adjusts the world so that a rule matters often. In a general world, the relevant states are rare.
     private mutating func press(_ rule: Sabotage) {
         hideShare = 0
         switch rule {
         case .noAttachRule:
-            // Much is said while many join, and loops are slow.
+            // High traffic while many clients join, and slow loops.
             (conversations, gateways, loopsPerGateway, clientsPerUser) = (1, 1, 1, 6)
             (pace, duration, stalls) = (20_000, 60_000_000, 50)
             (faults, faultPace) = (6...7, 1_000_000)
         case .noGapFloor:
-            // Heads are compared, but what they show to be missing cannot be read.
+            // Heads are compared, but the missing changes cannot be read.
             (conversations, lost, failingCalls) = (max(3, conversations), 50, 0)
             (pace, duration) = (150_000, 200_000_000)
             (faults, faultPace, longestFault) = (6...8, 6_000_000, 100_000_000)
         case .noStampLimit:
-            // Much is lost, and heads cannot be compared for long.
+            // Many losses, and heads cannot be compared for a long time.
             (conversations, lost) = (max(3, conversations), 200)
             (pace, duration) = (150_000, 300_000_000)
             (faults, faultPace, longestFault) = (2...6, 6_000_000, 200_000_000)
         case .answerBeforeJoins:
-            // Users come to conversations for the first time while replays wait for clients that do not read.
+            // Users join conversations for the first time while replays wait for clients that do not read.
             (conversations, membershipShare, lost, failingCalls) = (40, 60, 0, 0)
             (pace, duration, pageSize) = (150_000, 300_000_000, 8)
             (faults, faultPace, longestFault, slowStarts) = (5...7, 5_000_000, 100_000_000, 700)
         case .earlyEntriesDropped:
-            // Catch-ups wait for clients that do not read, while nothing but entries comes that would be a reason to read on.
+            // Catch-ups wait for clients that do not read, and only entries of own logs arrive.
             (conversations, users, gateways, clientsPerUser) = (1, 2, 3, 1)
             (membershipShare, ownShare, lost, failingCalls) = (0, 250, 0, 0)
             (pace, duration, pageSize, channelHighMark, channelLowMark) = (4_000_000, 600_000_000, 1000, 500, 250)
@@ -204,7 +209,7 @@ struct FeedScenario {
             (pace, duration) = (150_000, 200_000_000)
             (faults, faultPace) = (6...7, 2_000_000)
         case .setAsideForgotten:
-            // Clients that stay where they are: what could not be shown is in no replay.
+            // Clients keep their connections, because a replay does not contain what could not be shown.
             (conversations, membershipShare, unshowable, faultPace, lost, failingCalls) = (5, 80, 300, .max / 4, 0, 0)
             (hideShare, duration) = (20, 200_000_000)
             (backlogBound, channelHighMark, channelLowMark) = (1 << 30, 1 << 29, 1 << 28)

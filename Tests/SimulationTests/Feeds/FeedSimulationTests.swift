@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-/// Subscriptions, gap repair, replay and the outgoing queue of several gateways, against a network that loses, doubles, delays and reorders, a log that fails
-/// and answers late, and clients that go away, come back and stop reading.
+/// Tests subscriptions, gap repair, replay and the outgoing queue of several gateways. The network loses, doubles,
+/// delays and reorders; the log fails and answers late; clients disconnect, return and stop reading.
 @Suite("Feeds and sockets against a faulty network", .timeLimit(.minutes(10)))
 struct FeedSimulationTests {
     private static let suite = "FeedSimulationTests"
@@ -12,36 +12,39 @@ struct FeedSimulationTests {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0) }
     }
 
-    /// What these showed when they failed, and what was done about it. They failed while shells stood in for the fan-out and its registries; since the real ones
-    /// run, a number stands for another run, and the rules named here are held by their own unit tests, too.
-    /// - 25, 69: heads could not be compared for long, and packets carried times from which a replay did not bring the changes that were still
-    ///   unknown (`HeadReconciler.trust`); cut off for longer than heads reach back, a gateway never learned what it had missed
-    ///   (`HeadReconciler.memory`).
-    /// - 85: of a user's own log one page was read after a loss, and the rest never (`UserFeed.repaired`).
-    /// - 14, 15, 32, 134, 692: a user added, removed and added again while the notices were lost was told nothing of the time between
-    ///   (`Membership.takeReady`).
-    /// - 1298, 1365: a notice heard twice stayed behind, and took a later one with it when the socket left (`Membership.left`).
-    /// - 1590, 2421: a running catch-up showed later times than what waited behind it allowed (`Membership.waitingSince`).
+    /// The defects that these seeds found, and their fixes. The seeds failed when mock shells replaced the fan-out and
+    /// its registries. With the real ones a seed produces another run, so unit tests cover the rules named here as
+    /// well.
+    /// - 25, 69: heads could not be compared for a long time, and packets carried times from which a replay did not
+    ///   contain the still unknown changes (`HeadReconciler.trust`). A gateway that was cut off for longer than the
+    ///   reach of heads never learned what it had missed (`HeadReconciler.memory`).
+    /// - 85: after a loss only one page of a user's own log was read (`UserFeed.repaired`).
+    /// - 14, 15, 32, 134, 692: a user was added, removed and added again while the notices were lost, and received
+    ///   nothing from the time between (`Membership.takeReady`).
+    /// - 1298, 1365: a duplicate notice stayed in the queue, and removed a later one with it when the socket left
+    ///   (`Membership.left`).
+    /// - 1590, 2421: a running catch-up sent later times than the pending joins allowed (`Membership.waitingSince`).
     @Test("seeds that once failed", arguments: [14, 15, 25, 32, 69, 85, 134, 692, 1298, 1365, 1590, 2421] as [UInt64])
     func failedOnce(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isPlain: true) }
     }
 
-    /// - 781, 2040, 2451: a first catch-up that was tried again took the place of a replay that had failed (`CatchUpSchedule.retry`).
+    /// - 781, 2040, 2451: a retried first catch-up superseded a failed replay (`CatchUpSchedule.retry`).
     @Test("seeds that once failed, with counts and with clients that only listen", arguments: [781, 2040, 2451] as [UInt64])
     func failedOnceWithCounts(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0) }
     }
 
-    /// - 422, and 404 where nothing is lost: a user who had left was told late of a deletion that a message had followed, and kept the counts of before it
-    ///   (`LoopRegistry.sendDeletion`).
+    /// - 422, and 404 without losses: a former participant learned late of a deletion that a message had followed, and
+    ///   kept the counts from before it (`LoopRegistry.sendDeletion`).
     @Test(
         "seeds that once failed, with conversations that users delete from their devices", arguments: [(422, false), (404, true)] as [(UInt64, Bool)])
     func failedOnceWithDeletions(seed: UInt64, isReliable: Bool) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isReliable: isReliable) }
     }
 
-    /// - 85: a user who had left a conversation and then deleted it was told its counts after the deletion (`ReplayPlan.hidden`).
+    /// - 85: a user who left a conversation and then deleted it received its counts after the deletion
+    ///   (`ReplayPlan.hidden`).
     @Test("seeds that once failed, with clients that ask late, gateways that stand still and Redis cut", arguments: [85] as [UInt64])
     func failedOnceLate(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isLate: true) }
@@ -74,7 +77,7 @@ struct FeedSimulationTests {
     private static let often: [FeedScenario.Sabotage] = [
         .noRepair, .noHeads, .noSkip, .durablesDropped, .noBound, .noFloor, .noReplayPatience, .wallClock,
     ]
-    /// These count in states that are rare where anything may happen; each is watched in a world in which they are not.
+    /// Rules that matter only in rare states. Each is tested in a world in which those states are frequent.
     private static let rarely: [FeedScenario.Sabotage] = [
         .noAttachRule, .noGapFloor, .noStampLimit, .staleCatchUps, .answerBeforeJoins, .earlyEntriesDropped, .noUnaskedStamp, .notReadAgain,
         .notShownAgain, .hiddenForgotten, .unsentForgotten, .setAsideForgotten, .noSummaries, .blocksForgotten,
@@ -94,7 +97,7 @@ struct FeedSimulationTests {
 
     @Test("where a rule counts often, nothing is amiss as long as it is kept", arguments: rarely)
     func kept(rule: FeedScenario.Sabotage) {
-        // Many worlds: of many seeds, a hundred in each.
+        // Many worlds: with many seeds, a hundred in each.
         Seeds.check(Array(Seeds.chosen(5).prefix(100)), suite: Self.suite) { FeedWorld.run($0, pressed: rule) }
     }
 

@@ -6,22 +6,22 @@ import StrataModel
 @testable import FanOut
 @testable import Gateway
 
-/// Services, network, gateways and clients of one run, which is confined to the thread that runs the seed.
+/// The services, network, gateways and clients of one run, which is confined to the thread of its seed.
 final class FeedWorld: @unchecked Sendable {
     let simulation: Simulation
     let scenario: FeedScenario
     let log: LogService
     let pubSub: LossyPubSub
-    /// What the fan-out calls the channels.
+    /// The channels by their names in the fan-out.
     let channels: [String: LossyPubSub.Channel]
     private(set) var gateways: [SimulatedGateway] = []
     private var clients: [SimulatedClient] = []
     private var sockets = 0
     private var isServiceAway = false
-    /// The service answers for heads, but not for what the logs hold.
+    /// True if the service answers requests for heads, but not for log entries.
     private var areLogsAway = false
     private(set) var isQuiet = false
-    /// Clients open no more connections.
+    /// True if clients no longer open connections.
     private(set) var isOver = false
     var counts: [String: Int] = [:]
 
@@ -68,7 +68,7 @@ final class FeedWorld: @unchecked Sendable {
         let end = simulation.now + scenario.duration
         simulation.run(until: end)
         becomeQuiet()
-        // A client that has much to catch up with needs time.
+        // A client with a long catch-up needs time.
         for _ in 0..<10 where simulation.violations.isEmpty {
             simulation.run(until: simulation.now + scenario.quiet)
             if clients.allSatisfy(\.isSettled) { break }
@@ -82,7 +82,7 @@ final class FeedWorld: @unchecked Sendable {
             digest: digest.value, counts: counts)
     }
 
-    /// Takes everything apart: loops come to rest, and nothing refers to anything any more.
+    /// Takes the world apart: loops come to rest, and reference cycles are broken.
     private func end() {
         becomeQuiet()
         isOver = true
@@ -107,7 +107,7 @@ final class FeedWorld: @unchecked Sendable {
 
     // MARK: Calls
 
-    /// A call to the conversations service: it takes its time, and may fail before or after the service has looked.
+    /// Simulates a call to the conversations service. It takes time, and may fail before or after its execution.
     func call<Answer>(
         from services: SimulatedServices, _ what: StaticString, isForHeads: Bool = false, _ body: @escaping (LogService) -> Answer,
         then: @escaping (Answer?) -> Void
@@ -124,7 +124,7 @@ final class FeedWorld: @unchecked Sendable {
 
     private var latency: Int64 { simulation.chance(20) ? simulation.span(20_000...1_500_000) : simulation.span(200...3000) }
 
-    // MARK: What users do
+    // MARK: User actions
 
     private func planAct() {
         simulation.after(simulation.span(0...2 * scenario.pace), "a user acts") { [self] in
@@ -146,7 +146,7 @@ final class FeedWorld: @unchecked Sendable {
             }
         } else if kind < scenario.membershipShare + scenario.ownShare {
             let entry = log.addOwnEntry(of: user)
-            // Of some entries only the position is published.
+            // For some entries only the position is published.
             let isLogged = simulation.chance(100)
             pubSub.publish(.notice(isLogged ? .logged(entry.position, at: entry.createdAt) : .change(entry)), on: .user(user))
         } else if kind < scenario.membershipShare + scenario.ownShare + scenario.signalShare {
@@ -158,7 +158,7 @@ final class FeedWorld: @unchecked Sendable {
         } else {
             let burst = simulation.chance(20) ? simulation.int(2...60) : 1
             for _ in 0..<burst {
-                // A user who is not in it does nothing there, and what changes nothing is no change.
+                // Users who are not participants do nothing, and an action without an effect is not a change.
                 let change = scenario.hasNumbers ? log.act(user, in: conversation) : log.send(user, to: conversation)
                 if let change { pubSub.publish(.change(change), on: .conversation(conversation)) }
             }
@@ -204,7 +204,8 @@ final class FeedWorld: @unchecked Sendable {
             client.stopReading(true)
             until(length, .init(what: "reads again: client", a: client.number)) { _ in client.stopReading(false) }
         case 6: client.disconnect()
-        // A ledger cannot see where a replay on a live socket begins; the clients of the fault tests ask for none.
+        // A ledger cannot recognize the start of a replay on a live socket. The clients of the fault tests request
+        // none.
         case 7: if !scenario.hasLedgers { client.replay() }
         default:
             areLogsAway = true
@@ -223,7 +224,7 @@ final class FeedWorld: @unchecked Sendable {
         simulation.after(length, label) { [unowned self] in body(self) }
     }
 
-    /// Every fault has ended, and no user does anything.
+    /// Ends all faults and all activity of users.
     private func becomeQuiet() {
         isQuiet = true
         isServiceAway = false

@@ -6,56 +6,57 @@ import StrataModel
 @testable import Gateway
 @testable import Sync
 
-/// The conversations service and its database, as far as gateways see them: logs with dense positions, read as the SQL functions read them
-/// (Shared/Schema/Functions/sync.sql).
+/// The conversations service and its database from the gateways' point of view: logs with dense positions, read like
+/// the SQL functions in Shared/Schema/Functions/sync.sql.
 final class LogService {
     struct Conversation {
         var log: [Change] = []
-        /// Who is a participant after each change: bit = user.
+        /// The participants after each change, as a bit set of users.
         var members: [UInt64] = []
         var firstJoined: [Position?]
         var leftAt: [Position?]
         var messages: Int64 = 0
-        /// Of each message ever sent: whether it has been deleted.
+        /// The deleted messages: one element per message ever sent.
         var isDeleted: [Bool] = []
-        /// From whom a block hides it: bit = user.
+        /// The users from whom a block hides each message, as a bit set.
         var hiddenFrom: [UInt64] = []
-        /// The same for each user: whether it does not count as unread.
+        /// The messages that do not count as unread, by user and message.
         var isUncounted: [[Bool]]
         var numbers: [UserNumbers]
-        /// What each user is to be shown, after each change.
+        /// The counts that each user must see after each change.
         var counts: [[Counts]] = []
-        /// What a user was to be shown after a change, before they deleted the conversation from their devices.
+        /// The counts that a user would have seen after a change, before they deleted the conversation from their
+        /// devices.
         var formerCounts: [Position: [Int: [Counts]]] = [:]
         var deletions: [Deletion]
         var current: UInt64 { members.last ?? 0 }
     }
 
-    /// What a user has deleted of a conversation from their devices.
+    /// A user's deletion of a conversation from their devices.
     struct Deletion {
-        /// The entry of their own log that says so.
+        /// The entry of the user's own log for the deletion.
         var entry = Position.zero
-        /// All up to here is hidden from them.
+        /// The position up to which changes are hidden from the user.
         var upTo = Position.zero
         var ordinal: Int64 = 0
-        /// Nothing has brought the conversation back since.
+        /// True until the conversation is restored.
         var isWhole = false
-        /// When it came back, and what had happened in it by then.
+        /// The time at which the conversation was restored, and its head at that time.
         var returnedAt = Timestamp(0)
         var returnedWith = Position.zero
     }
 
-    /// `unread_message_count` and `total_message_count`.
+    /// The values of `unread_message_count` and `total_message_count`.
     struct Counts: Equatable {
         var unread: Int64?
         var total: Int64?
     }
 
     static let app = AppID(rawValue: UUID(uuid: (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)))
-    /// Someone who is no user of any conversation, and numbers that mean nothing.
+    /// A user who is in no conversation, and meaningless counts.
     static let nobody = UserID(trusted: "nobody")
     static let noNumbers = UserNumbers(uncounted: 0, hidden: 0, position: .zero)
-    /// As in the database: how far before the time asked for heads look, and how far back they look at all.
+    /// The margins of the database: how far before the requested time heads are searched, and how far back at most.
     private static let headsMargin: Int64 = 30_000_000
     private static let headsWindow: Int64 = 120_000_000
     private static let headsLifetime: Int64 = 500_000
@@ -91,30 +92,30 @@ final class LogService {
     func index(of user: UserID) -> Int { Int(user.rawValue.utf8.last ?? 48) - 48 }
     func head(of conversation: Int) -> Position { Position(Int64(conversations[conversation].log.count)) }
 
-    /// Whether `user` is told the change at `position`: the user was a participant before it or is after it.
+    /// Returns true if `user` receives the change at `position`, because they are a participant before or after it.
     func isVisible(_ position: Position, of conversation: Int, to user: Int) -> Bool {
         let index = Int(position.rawValue) - 1
         let members = conversations[conversation].members
         return (members[index] | (index > 0 ? members[index - 1] : 0)) & (1 << UInt64(user)) != 0
     }
 
-    /// Whether a block hides from `user` the message that the change at `position` is about.
+    /// Returns true if a block hides the message of the change at `position` from `user`.
     func isHidden(_ position: Position, of conversation: Int, from user: Int) -> Bool {
         conversations[conversation].log[Int(position.rawValue) - 1].hiddenFrom.contains(userIDs[user])
     }
 
     // MARK: Commits
 
-    /// How long before its commit a change may be stamped.
+    /// The maximum time between a change's timestamp and its commit.
     static let longestCommit: Int64 = 3_000_000
 
-    /// A change is stamped a little before it is committed, and never before the one before it.
+    /// Returns the timestamp of a change: shortly before its commit, and never before the previous change.
     private func stamp(after last: Timestamp?) -> Timestamp {
         let early = simulation.chance(5) ? simulation.span(0...Self.longestCommit) : simulation.span(0...20_000)
         return max(Timestamp(simulation.now - early), last ?? Timestamp(0))
     }
 
-    /// - Parameter altered: users whose numbers are others after it. They are told so when it is published; the log does not say.
+    /// - Parameter altered: the users whose counts change. The publication contains the new counts; the log does not.
     /// - Parameter actor: nil: the app's own server.
     private func append(
         _ content: Change.Content, by actor: Int?, to index: Int, members: UInt64, altering altered: [Int] = [], hiddenFrom: UInt64 = 0
@@ -142,7 +143,7 @@ final class LogService {
         conversations[index].counts
             .append(
                 userIDs.indices.map { user in
-                    // A user who has left keeps what they had.
+                    // A user who has left keeps their last counts.
                     if members & (1 << UInt64(user)) == 0, conversation.leftAt[user] != head(of: index) {
                         return conversation.counts.last?[user] ?? Counts(unread: 0, total: 0)
                     }
@@ -151,15 +152,16 @@ final class LogService {
                 })
     }
 
-    /// What `user` must be shown after the change at `position`.
+    /// Returns the counts that `user` must see after the change at `position`.
     func counts(of index: Int, at position: Position, for user: Int) -> Counts { conversations[index].counts[Int(position.rawValue) - 1][user] }
 
-    /// What `user` may be told all the same, since it was so once.
+    /// Returns outdated counts that `user` may still receive, because they were once correct.
     func formerCounts(of index: Int, at position: Position, for user: Int) -> [Counts] {
         conversations[index].formerCounts[position]?[user] ?? []
     }
 
-    /// The first position, from `position` on, after which `user` was to be shown these counts. An entry that is read late shows the conversation as of then.
+    /// Returns the first position, from `position` on, after which `user` was to see these counts. An entry that is
+    /// read late contains the conversation's state at the time of the read.
     func position(of counts: Counts, in index: Int, since position: Position, for user: Int) -> Position {
         let candidates = (position.rawValue...head(of: index).rawValue).map { Position($0) }
         return candidates.first { self.counts(of: index, at: $0, for: user) == counts } ?? position
@@ -177,7 +179,7 @@ final class LogService {
         return append(.conversationCreated(nil), by: 0, to: index, members: members)
     }
 
-    /// Sends, deletes or reads something, or changes metadata.
+    /// Sends, deletes or reads a message, or changes metadata.
     /// - Returns: nil if the user can do nothing.
     func act(_ user: Int, in index: Int) -> Change? {
         let bit = UInt64(1) << UInt64(user)
@@ -210,7 +212,7 @@ final class LogService {
         guard let found = shown else { return nil }
         let (ordinal, members, hiddenFrom) = (Int64(found + 1), conversations[index].current, conversations[index].hiddenFrom[found])
         conversations[index].isDeleted[found] = true
-        // A message that is hidden from a user counts as that from the beginning.
+        // For a user from whom a message is hidden, it has counted as deleted from the beginning.
         let altered = users(members & ~hiddenFrom)
         for user in altered where ordinal > conversations[index].deletions[user].ordinal {
             conversations[index].numbers[user].hidden += 1
@@ -246,7 +248,8 @@ final class LogService {
         }
         conversations[index].messages += 1
         let ordinal = conversations[index].messages
-        // Some are sent by the app's own server, under a name: it counts as unread for all, and no block hides it.
+        // Some messages are sent by the app's own server under a display name: they count as unread for all users, and
+        // no block hides them.
         let isNamed = ordinal % 5 == 0
         let hiddenFrom = isNamed ? 0 : hiddenUsers(from: actor, among: members)
         conversations[index].isDeleted.append(false)
@@ -269,13 +272,13 @@ final class LogService {
         return change
     }
 
-    /// From whom a block hides a message: some of the other participants.
+    /// Returns the users from whom a block hides a message: some of the other participants.
     private func hiddenUsers(from actor: Int, among members: UInt64) -> UInt64 {
         guard blockShare > 0, simulation.chance(blockShare) else { return 0 }
         return members & ~(1 << UInt64(actor)) & UInt64(simulation.int(0...(1 << userIDs.count) - 1))
     }
 
-    /// Something brings the conversation back to a user who had deleted it from their devices.
+    /// Restores a conversation for a user who had deleted it from their devices.
     private func returned(_ index: Int, to user: Int, at time: Timestamp) {
         guard conversations[index].deletions[user].isWhole else { return }
         conversations[index].deletions[user].isWhole = false
@@ -283,13 +286,14 @@ final class LogService {
         conversations[index].deletions[user].returnedWith = head(of: index)
     }
 
-    /// Since when `user` is owed a change: what happened while the conversation was gone from them, since it has come back.
+    /// Returns the time from which `user` must receive a change. For changes during a deletion it is the time of the
+    /// restore.
     func owedSince(_ change: Change, of index: Int, by user: Int) -> Timestamp {
         let deletion = conversations[index].deletions[user]
         return change.position <= deletion.returnedWith ? max(change.createdAt, deletion.returnedAt) : change.createdAt
     }
 
-    /// Adds or removes `user`.
+    /// Adds `user` to the conversation, or removes them if they are a participant.
     func change(membershipOf user: Int, in index: Int, by actor: Int) -> Change {
         let bit = UInt64(1) << UInt64(user)
         let isAdded = conversations[index].current & bit == 0
@@ -297,7 +301,7 @@ final class LogService {
         if isAdded {
             conversations[index].firstJoined[user] = conversations[index].firstJoined[user] ?? position
             conversations[index].leftAt[user] = nil
-            // Everything before counts as read.
+            // All earlier messages count as read.
             conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
             let ordinal = Int(conversations[index].deletions[user].ordinal)
             let later = conversations[index].isDeleted.indices.dropFirst(ordinal)
@@ -328,12 +332,12 @@ final class LogService {
 
     // MARK: Deletions from a user's devices
 
-    /// Whether the conversation is on the list of a user who is, or was, in it.
+    /// Returns true if the conversation is on the list of a current or former participant.
     func isListed(_ index: Int, for user: Int) -> Bool {
         conversations[index].firstJoined[user] != nil && !conversations[index].deletions[user].isWhole
     }
 
-    /// A participant deletes the conversation from their devices; one that has done so brings it back.
+    /// Deletes the conversation from a participant's devices, or restores it if it was deleted.
     func hideOrShow(_ index: Int, for user: Int) -> UserChange? {
         guard conversations[index].current & (1 << UInt64(user)) != 0 else { return nil }
         let (position, messages) = (head(of: index), conversations[index].messages)
@@ -357,7 +361,7 @@ final class LogService {
         return append(.conversationHidden(ids[index], upTo: position, wholly: true), toLogOf: user)
     }
 
-    /// Whether there is anything to tell the user of a change, as the log tells it.
+    /// Returns true if the log contains packets about a change for the user.
     func isTold(_ change: Change, of index: Int, to user: Int) -> Bool {
         guard isVisible(change.position, of: index, to: user) else { return false }
         if change.hiddenFrom.contains(userIDs[user]) { return false }
@@ -369,7 +373,7 @@ final class LogService {
         }
     }
 
-    /// An entry of a user's own log as it is read now.
+    /// Returns an entry of a user's own log in its current state.
     private func read(_ change: UserChange, of user: Int) -> UserChange {
         var change = change
         switch change.content {
@@ -383,7 +387,7 @@ final class LogService {
 
     // MARK: Reads
 
-    /// Where what a user may see of a conversation ends; nil if the user never was in it.
+    /// Returns the last position of a conversation that a user may see; nil if the user never was a participant.
     private func end(of conversation: Int, for user: Int) -> Position? {
         guard conversations[conversation].firstJoined[user] != nil else { return nil }
         return conversations[conversation].leftAt[user] ?? head(of: conversation)
@@ -395,7 +399,7 @@ final class LogService {
         return numbers
     }
 
-    /// As the statement does it (Services/Conversations, `sync.recent_baseline`).
+    /// Returns the baseline like the statement `sync.recent_baseline` (Services/Conversations).
     func baseline(of user: Int, recent: Duration, notBefore begin: Timestamp) -> Baseline {
         let now = Timestamp(simulation.now)
         let since = now.advanced(by: .zero - recent)
@@ -430,7 +434,7 @@ final class LogService {
         return low
     }
 
-    /// - Parameter cursors: in order of conversation.
+    /// - Parameter cursors: sorted by conversation.
     func readLogs(of user: Int, _ cursors: [(conversation: Int, after: Position)], userAfter: Position?) -> LogPage {
         var found: [(time: Timestamp, log: Int, entry: LogPage.Entry)] = []
         var numbers: [ConversationID: LogPage.Numbers] = [:]
@@ -452,12 +456,12 @@ final class LogService {
                 found.append((own[user][place].createdAt, Int.max, .userChange(read(own[user][place], of: user))))
             }
         }
-        // Of one log the entries are in order already, and times of one log never fall: the place breaks ties.
+        // The entries of one log are already in order, and their times never decrease: the index breaks ties.
         let ordered = found.enumerated().sorted { ($0.element.time, $0.element.log, $0.offset) < ($1.element.time, $1.element.log, $1.offset) }
         return LogPage(entries: ordered.prefix(limit).map(\.element.entry), reachesHeads: found.count <= limit, numbers: numbers)
     }
 
-    /// - Parameter users: whose numbers are asked for, too; participants are told of.
+    /// - Parameter users: the users whose counts are requested as well; only those of participants are returned.
     func changes(of index: Int, after position: Position, users: [Int]) -> ChangePage {
         let log = conversations[index].log
         let begin = min(Int(position.rawValue), log.count)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Redis pub/sub between the services and the gateways: it loses, doubles, delays and reorders what is published, goes away and comes back, and a
-/// subscription takes effect late.
+/// Redis pub/sub between the services and the gateways. It loses, doubles, delays and reorders publications,
+/// disconnects and reconnects, and confirms subscriptions late.
 final class LossyPubSub {
     enum Channel: Hashable {
         case conversation(Int)
@@ -11,15 +11,13 @@ final class LossyPubSub {
 
     enum Publication {
         case change(Change)
-        /// This user is typing.
         case signal(Int)
         case notice(UserNotice.Content)
     }
 
-    /// One gateway's subscriber.
     private struct Link {
         var isUp = true
-        /// Counts losses, so that what was on its way to a lost connection is known.
+        /// The number of lost connections. It identifies publications in transit to a lost connection.
         var generation = 0
         var wanted: Set<Channel> = []
         var confirmed: Set<Channel> = []
@@ -31,7 +29,7 @@ final class LossyPubSub {
     private let scenario: FeedScenario
     private var links: [Link]
     private var waits = 0
-    /// The services that publish have lost Redis: nothing they say is heard.
+    /// True if the publishing services have lost Redis, so that all their publications are dropped.
     var areServicesAway = false
     var deliver: (_ gateway: Int, Channel, Publication) -> Void = { _, _, _ in }
     var recovered: (_ gateway: Int) -> Void = { _ in }
@@ -54,7 +52,7 @@ final class LossyPubSub {
             publication = .change(change)
         }
         let published = publication
-        // The service publishes after its commit, when it gets to it.
+        // The service publishes after its commit, with a delay.
         simulation.after(delay, "published") { [self] in
             guard !areServicesAway else { return }
             for gateway in links.indices where links[gateway].isUp && links[gateway].confirmed.contains(channel) {
@@ -105,7 +103,8 @@ final class LossyPubSub {
         }
     }
 
-    /// Calls `body` once all of these are subscribed; at once if the connection is away, and after two seconds in any case.
+    /// Calls `body` when all these channels are subscribed: immediately if the connection is down, and after two
+    /// seconds at the latest.
     func confirmation(of channels: Set<Channel>, _ gateway: Int, _ body: @escaping () -> Void) {
         guard isAvailable(gateway), !channels.isSubset(of: links[gateway].confirmed) else { return body() }
         waits += 1

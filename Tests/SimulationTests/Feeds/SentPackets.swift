@@ -5,9 +5,9 @@ import StrataModel
 @testable import FanOut
 @testable import StrataWire
 
-/// Reads back what the real ``Renderer`` made for a socket.
+/// Decodes the output of the real ``Renderer``.
 enum SentPackets {
-    /// The counts that packets tell a reader with these values; nil: none.
+    /// Returns the counts in packets for a reader with these values; nil if there are none.
     static func counts(in rendering: Rendering, _ values: ReaderValues) -> LogService.Counts? {
         var counts = LogService.Counts()
         for gap in rendering.tails.flatMap(\.gaps) {

@@ -7,7 +7,8 @@ import StrataModel
 @testable import Gateway
 @testable import Sync
 
-/// Does what one real ``CatchUp`` says, as ``CatchUpDriver`` does, with calls that take virtual time and fail.
+/// Executes the actions of one real ``CatchUp``, like ``CatchUpDriver``, with calls that take virtual time and can
+/// fail.
 final class SimulatedCatchUpDriver: @unchecked Sendable {
     private var catchUp: CatchUp
     private let socket: SimulatedSocket
@@ -18,7 +19,7 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
     private var world: FeedWorld { socket.world }
     private var gateway: SimulatedGateway { home.gateway }
     private var sabotage: FeedScenario.Sabotage? { world.scenario.sabotage }
-    /// Whatever it does, it does only while it is the one that counts.
+    /// True if the catch-up has been superseded. It then does nothing.
     private var isStale: Bool { !socket.isCurrent(sabotage == .staleCatchUps ? socket.schedule.attempt : attempt) }
 
     init(_ catchUp: CatchUp, for socket: SimulatedSocket, attempt: Int) {

@@ -1,55 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// One device: connects, loses its connection, comes back and replays from the time of the last packet it got; and judges what it is sent.
+/// A simulated device. It connects, loses its connection, returns and replays from the time of its last packet, and
+/// judges what it receives.
 final class SimulatedClient {
     let number: Int
     let user: Int
     private let world: FeedWorld
-    /// What happened since then it must hear of.
+    /// The time from which the client must receive all changes.
     private(set) var since: Int64 = .max
-    /// Of the session, by the clock of the database.
+    /// The time of the session, by the database's clock.
     private var session: Timestamp?
     private var lastStamp: Timestamp?
-    /// Of the replay that has not been answered with success: it is asked for again from the same time.
+    /// The start of a replay that has not succeeded yet. It is retried from the same time.
     private var owedFrom: Timestamp?
     private var pipe: SimulatedPipe?
     private var socket: SimulatedSocket?
     private var attempt = 0
     private var isReplayDue = false
-    /// On this connection, one after the other. A stock client tries eight times and then rests.
+    /// The number of consecutive failed replays on this connection. A stock client tries eight times and then stops.
     private var failedReplays = 0
     private static let replayTries = 4
     private(set) var digest = Digest()
-    /// It comes back, and what it missed comes by the replay that it asks for, at once or later.
+    /// True if the client has returned and its replay is pending or not requested yet.
     private var needsReplay = false
-    /// Since when nothing has been going on that would bring it more.
+    /// The time since which no catch-up is in progress.
     private var settledSince: Int64?
 
-    // Of the present connection
+    // State of the current connection
     private var counter: Int64 = 0
     private var connectionStamp = Timestamp(0)
-    /// True between the answer to a replay that failed and the beginning of the next one: nothing live comes then (docs/protocol.md, Coming back).
+    /// True between the answer to a failed replay and the start of the next one. No live packets may arrive then
+    /// (docs/protocol.md, Coming back).
     private var hasReplayFailed = false
 
-    // Since the last replay began
+    // State since the start of the last replay
     private var lastTold: [Position]
     private var lastOwn = Position.zero
-    // For ever
+    // State for the whole lifetime
     private var seen: [[Bool]]
     private var shownUpTo: [Position]
     private var seenOwn: [Bool] = []
-    /// The counts of each conversation, as it was told them last.
+    /// The last counts received for each conversation.
     private var counts: [LogService.Counts?]
-    /// Up to where conversations were deleted from the user's devices that have not been shown to it since.
+    /// The position up to which each conversation was deleted from the user's devices; nil if it has been shown since.
     private var goneUpTo: [Position?]
-    /// The entry of the user's own log by which it knows of the last of these deletions.
+    /// The entry of the user's own log by which the client knows of the last deletion of each conversation.
     private var knownDeletions: [Position]
-    /// Of these the gateway has told it since the last replay began.
+    /// The deletions received since the start of the last replay.
     private var isDeletionRecent: [Bool]
-    /// It was just shown the conversation because of a change, which may follow.
+    /// True if the conversation was just shown because of a change, which may follow.
     private var isJustShown: [Bool]
-    /// The judge of the fault tests, which sees only what a real client sees.
+    /// The ledger of the fault tests, which sees only what a real client sees.
     private var ledger: SimulatedLedger?
 
     init(_ number: Int, user: Int, _ world: FeedWorld) {
@@ -68,7 +70,7 @@ final class SimulatedClient {
     }
 
     private var simulation: Simulation { world.simulation }
-    /// Nothing goes on that would bring it more.
+    /// True if no catch-up is in progress.
     var isSettled: Bool { socket?.isSettled ?? false }
 
     // MARK: Connections
@@ -78,10 +80,11 @@ final class SimulatedClient {
         attempt += 1
         if lastStamp == nil {
             since = simulation.now
-            // A client needs longer from its session to its lists than any commit takes: what is stamped before the session is in them.
+            // The time from a client's session to its lists is longer than any commit: its lists contain everything
+            // stamped before the session.
             session =
                 session ?? Timestamp(world.scenario.hasNumbers ? simulation.now - LogService.longestCommit - simulation.span(0...10_000_000) : 0)
-            // It has just loaded its lists.
+            // The client has just loaded its lists.
             for id in counts.indices {
                 counts[id] = currentCounts(of: id)
                 goneUpTo[id] = isGone(id) ? world.log.conversations[id].deletions[user].upTo : nil
@@ -116,7 +119,7 @@ final class SimulatedClient {
                 self.socket = socket
                 pipe.lost = { [weak self] in self?.connectionLost(socket) }
                 let isListener = world.scenario.listeners > 0 && simulation.chance(world.scenario.listeners)
-                // On its first connection it may be content with what it is told.
+                // On its first connection a listener may request nothing.
                 if isListener, lastStamp == nil, simulation.chance(500) { return }
                 let pause = isListener ? simulation.span(100_000...20_000_000) : simulation.span(500...20_000)
                 simulation.after(pause, .init(what: "client asks", a: number)) { [self] in ask(socket) }
@@ -134,7 +137,7 @@ final class SimulatedClient {
         }
     }
 
-    /// Asks for a replay on a connection that is there.
+    /// Requests a replay on an existing connection.
     func replay() {
         guard let socket, lastStamp != nil, !isReplayDue else { return }
         ask(socket)
@@ -144,7 +147,6 @@ final class SimulatedClient {
 
     func disconnect() { if socket != nil { pipe?.close() } }
 
-    /// It goes away for good.
     func end() {
         attempt += 1
         disconnect()
@@ -155,7 +157,7 @@ final class SimulatedClient {
         pipe = nil
         socket = nil
         judgeWhatIsOwed()
-        // The gateway notices at its own time.
+        // The gateway notices the loss later.
         simulation.after(simulation.span(0...3_000_000), .init(what: "gateway notices the end of socket", a: lost.number)) {
             lost.home.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
         }
@@ -171,7 +173,7 @@ final class SimulatedClient {
         }
     }
 
-    // MARK: What it is sent
+    // MARK: Received packets
 
     private func received(_ packet: SimulatedPipe.Packet) {
         if case .replayBegins = packet.content {
@@ -207,18 +209,18 @@ final class SimulatedClient {
             if case .conversationHidden(_, let upTo, _) = world.log.own[user][Int(position.rawValue) - 1].content {
                 goneUpTo[id] = upTo
                 isDeletionRecent[id] = true
-                // What came after the deletion, and overtook it, comes once more.
+                // Changes that followed the deletion and overtook it are repeated.
                 lastTold[id] = min(lastTold[id], upTo)
             }
             counts[id] = nil
         case .ownShown(let position, let id, let view, let counts):
-            // Behind the entry that tells what is gone, it shows what is left.
+            // The entry after a deletion's entry contains the remaining state.
             toldOwn(position, isAgain: position == lastOwn)
             goneUpTo[id] = nil
             shownUpTo[id] = max(shownUpTo[id], view)
             if let counts { told(counts, of: id, at: view) }
         case .replayAnswered(let succeeded):
-            // The connection may be lost now.
+            // From here on the connection may be lost.
             if succeeded {
                 judgeWhatIsOwed()
                 owedFrom = nil
@@ -263,7 +265,8 @@ final class SimulatedClient {
             if isDeletionRecent[id] {
                 complain("was told message \(position) of conversation \(id), which it has deleted, before it was shown the conversation again")
             }
-            // Of a deletion that lies before what the replay brings, the gateway knows nothing. A client loads what it does not have.
+            // The gateway does not know of a deletion before the start of the replay. A client loads what it does not
+            // have.
             goneUpTo[id] = nil
             counts[id] = currentCounts(of: id)
             shownUpTo[id] = max(shownUpTo[id], world.log.head(of: id))
@@ -273,10 +276,10 @@ final class SimulatedClient {
         seen[id][index] = true
     }
 
-    /// No count is anything but what it was after the change that it is told with.
+    /// Checks that the counts are those after the change that they arrive with.
     private func told(_ told: LogService.Counts, of id: Int, at position: Position) {
         let right = world.log.counts(of: id, at: position, for: user)
-        // What overtakes the news of a deletion still counts what is gone.
+        // Packets that overtake the deletion still count the deleted messages.
         let isAhead = knownDeletions[id] < world.log.conversations[id].deletions[user].entry
         let accepted = [right] + world.log.formerCounts(of: id, at: position, for: user)
         if !isAhead, !accepted.contains(where: { told.unread ?? $0.unread == $0.unread && told.total ?? $0.total == $0.total }) {
@@ -288,7 +291,8 @@ final class SimulatedClient {
 
     private func isGone(_ id: Int) -> Bool { world.log.conversations[id].deletions[user].isWhole }
 
-    /// Nil for a user who never was in it, or has deleted it from their devices.
+    /// Returns the current counts; nil if the user never was a participant or has deleted the conversation from their
+    /// devices.
     private func currentCounts(of id: Int) -> LogService.Counts? {
         guard world.log.conversations[id].firstJoined[user] != nil, !isGone(id) else { return nil }
         return world.log.counts(of: id, at: world.log.head(of: id), for: user)
@@ -298,7 +302,7 @@ final class SimulatedClient {
 
     // MARK: Judgement
 
-    /// Where nothing is lost, everything has come to its readers so much later.
+    /// The time after which everything must have arrived if nothing is lost, in microseconds.
     private static let delay: Int64 = 10_000_000
 
     func judgeDelay() {
@@ -317,9 +321,9 @@ final class SimulatedClient {
         }
     }
 
-    /// The connection is lost: what it has not been told must be in the replay it will ask for.
+    /// Checks, after a loss of the connection, that all missing changes will be in the next replay.
     private func judgeWhatIsOwed() {
-        // What could not be shown is in no replay.
+        // A replay does not contain what could not be shown.
         guard let lastStamp, world.scenario.unshowable == 0 else { return }
         let begin = lastStamp.advanced(by: .seconds(-30))
         forEachOwed { id, change in
@@ -332,7 +336,6 @@ final class SimulatedClient {
         }
     }
 
-    /// Everything must have been told.
     func judgeAll() {
         if pipe == nil { complain("has no connection in the end") }
         forEachOwed { id, change in complain("was never told change \(change.position) of conversation \(id)") }
@@ -340,7 +343,7 @@ final class SimulatedClient {
         for id in goneUpTo.indices where goneUpTo[id] != nil && !isGone(id) { complain("does not see conversation \(id), which has come back") }
         guard world.scenario.hasNumbers else { return }
         for id in counts.indices where counts[id] != currentCounts(of: id) && !mayBeUnshown(id) {
-            // Of what is gone nothing is left to be counted.
+            // A deleted conversation has nothing left to count.
             if isGone(id), counts[id] == LogService.Counts(unread: 0, total: 0) { continue }
             complain(
                 "holds \(counts[id].map { "\($0)" } ?? "no counts") of conversation \(id), where "
@@ -348,19 +351,19 @@ final class SimulatedClient {
         }
     }
 
-    /// The user left it, perhaps before it could be shown.
+    /// Returns true if the user left the conversation, possibly before it could be shown.
     private func mayBeUnshown(_ id: Int) -> Bool { world.scenario.unshowable > 0 && world.log.conversations[id].leftAt[user] != nil }
 
     private func isOwed(_ change: UserChange) -> Bool {
         let index = Int(change.position.rawValue)
-        // What comes back is shown, by its entry or by a catch-up.
+        // A restored conversation is shown by its entry or by a catch-up.
         if case .conversationShown = change.content { return false }
         return change.createdAt.microseconds >= since && !(index < seenOwn.count && seenOwn[index])
     }
 
     private func forEachOwed(_ body: (Int, Change) -> Void) {
         for id in seen.indices where !mayBeUnshown(id) {
-            // From the end, as far as it can matter.
+            // Search backwards while a change can be relevant.
             let upTo = world.log.conversations[id].deletions[user].upTo
             for change in world.log.conversations[id].log.reversed() where !isGone(id) && change.position > upTo {
                 guard change.createdAt.microseconds >= since else { break }

@@ -7,13 +7,12 @@ import StrataWire
 @testable import FanOut
 @testable import Gateway
 
-/// One gateway: the real ``FanOut`` and the real ``LoopRegistry`` of each of its loops, in virtual time.
+/// A gateway in virtual time: the real ``FanOut``, and a real ``LoopRegistry`` for each of its loops.
 final class SimulatedGateway: @unchecked Sendable {
     let index: Int
     let services: SimulatedServices
     let fanOut: FanOut
     private(set) var homes: [SimulatedHome] = []
-    /// The wall clock is so far off.
     private let skew: Int64
     private let loop: VirtualEventLoop
     private unowned let world: FeedWorld
@@ -40,10 +39,11 @@ final class SimulatedGateway: @unchecked Sendable {
         services.giveUp()
     }
 
-    /// They refer to the fan-out, and it to them.
+    /// Breaks the reference cycle between the registries and the fan-out.
     func forgetRegistries() { _ = fanOut.start(registries: [], subscriptions: services) }
 
-    /// What `FanOut.confirmation(of:user:)` does: a hop to its loop, so that the subscriptions asked for before are on their way, and a wait.
+    /// Simulates `FanOut.confirmation(of:user:)`: a hop to the fan-out's loop, so that earlier subscriptions are in
+    /// transit, and a wait.
     func confirmation(of conversations: [ConversationID], user: Int, _ body: @escaping () -> Void) {
         let channels = conversations.map { LossyPubSub.Channel.conversation(world.log.index(of: $0)) } + [.user(user)]
         loop.execute(.init(what: "confirmation at gateway", a: index)) { [self] in
@@ -72,7 +72,7 @@ final class SimulatedGateway: @unchecked Sendable {
     }
 }
 
-/// One event loop of a gateway that has sockets.
+/// An event loop of a gateway, with its sockets.
 final class SimulatedHome: @unchecked Sendable {
     let index: Int
     let loop: VirtualEventLoop

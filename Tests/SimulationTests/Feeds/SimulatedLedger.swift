@@ -4,8 +4,8 @@ import StrataModel
 
 @testable import ProtocolClient
 
-/// The ``PacketLedger`` of a simulated client. It shows whether the judge of the fault tests, which cannot see where a gateway begins a replay, tells a
-/// correct gateway from one that repeats changes.
+/// The ``PacketLedger`` of a simulated client. The judge of the fault tests cannot see where a gateway starts a replay.
+/// This shows whether it distinguishes a correct gateway from one that repeats changes.
 struct SimulatedLedger {
     private var ledger = PacketLedger()
     private let start = ContinuousClock.now
@@ -13,7 +13,7 @@ struct SimulatedLedger {
     mutating func connectionOpened(handshakeBegan: Int64) { ledger.connectionOpened(handshakeBegan: instant(handshakeBegan)) }
 
     /// Adds a packet.
-    /// - Returns: the promise that it breaks, if it breaks one.
+    /// - Returns: the violated promise, if any.
     mutating func note(_ packet: SimulatedPipe.Packet, at time: Int64) -> String? {
         let count = ledger.faults.count
         var json = json(packet.content)
@@ -23,7 +23,7 @@ struct SimulatedLedger {
         return ledger.faults.count > count ? ledger.faults.last : nil
     }
 
-    /// Returns the moment of a virtual time in microseconds.
+    /// Converts a virtual time in microseconds.
     private func instant(_ time: Int64) -> ContinuousClock.Instant { start + .microseconds(time - Simulation.start) }
 
     private func json(_ content: SimulatedPipe.Content) -> JSONValue {

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// The channel and the network between a socket and its client: bytes in order, with two water marks, read only if the client reads.
+/// The channel and the network between a socket and its client: ordered bytes, high and low watermarks, and a client
+/// that may stop reading.
 final class SimulatedPipe {
-    /// What a packet says, as far as a client checks it.
+    /// The content of a packet, as far as a client checks it.
     enum Content {
         case change(Int, Position, LogService.Counts?)
-        /// The conversation as of `view`, because of the change at `position` or, after a look at it, of none.
+        /// The conversation in the state at `view`, because of the change at `position`; without a change if a lookup
+        /// caused it.
         case shown(Int, view: Position, at: Position, LogService.Counts?)
-        /// Counts alone, as they are after the change.
+        /// Only the counts after the change.
         case numbers(Int, at: Position, LogService.Counts)
         case own(Position)
-        /// The user has deleted a conversation from their devices, and it is gone from them.
+        /// The user has deleted a conversation from their devices.
         case ownHidden(Position, Int)
-        /// The conversation is back, as of `view`.
+        /// The conversation is restored, in the state at `view`.
         case ownShown(Position, Int, view: Position, LogService.Counts?)
         case signal
         case other
         case replayAnswered(succeeded: Bool)
-        /// Not a packet: from here on everything comes from where a replay starts.
+        /// Not a packet: a marker after which packets belong to a replay.
         case replayBegins
         case close
 
-        /// True if it tells of something that happens in a conversation.
+        /// True for packets about events in a conversation.
         var isLive: Bool {
             switch self {
             case .change, .shown, .numbers, .signal: true
@@ -60,7 +62,7 @@ final class SimulatedPipe {
     private(set) var isClosed = false
     private var isClosing = false
     private var isReadPlanned = false
-    /// The client takes nothing from the connection.
+    /// True if the client does not read.
     var isStopped = false { didSet { planRead() } }
     var becameWritable: () -> Void = {}
     var received: (Packet) -> Void = { _ in }
@@ -78,7 +80,7 @@ final class SimulatedPipe {
         packets += new
         pending += bytes
         if !isWritable {
-            // Whatever nothing waits ahead of, and behind it as much as the bound says.
+            // The first write is exempt from the bound, which applies to what is queued behind it.
             if writtenWhileUnwritable == 0 { exempt = bytes }
             writtenWhileUnwritable += bytes
             if writtenWhileUnwritable - exempt > world.scenario.backlogBound {
@@ -118,7 +120,7 @@ final class SimulatedPipe {
         planRead()
     }
 
-    /// Whatever is under way is lost. Both sides hear of it in their own time.
+    /// Closes the connection and drops everything in transit. Both sides notice it later.
     func close() {
         guard !isClosed else { return }
         isClosed = true

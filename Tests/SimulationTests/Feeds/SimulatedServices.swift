@@ -6,14 +6,15 @@ import StrataModel
 @testable import FanOut
 @testable import Gateway
 
-/// All that the fan-out and the registries of one gateway ask: the log, which answers late or not at all, pub/sub, and the names of users.
+/// The dependencies of one gateway's fan-out and registries: the log, which answers late or never, pub/sub, and the
+/// names of users.
 ///
-/// Rules that the simulation leaves out to show that it would notice are left out here, as far as a service can make the fan-out break them.
+/// Rules that a scenario sabotages are broken here, as far as a service can make the fan-out break them.
 final class SimulatedServices: @unchecked Sendable {
     let gateway: Int
-    /// The conversations service cannot be reached from here.
+    /// True if this gateway cannot reach the conversations service.
     var isCutOff = false
-    /// Calls of which nothing comes until the end of the run.
+    /// The calls that are only failed at the end of the run.
     private var unanswered: [() -> Void] = []
     private unowned let world: FeedWorld
     private var sabotage: FeedScenario.Sabotage? { world.scenario.sabotage }
@@ -23,13 +24,13 @@ final class SimulatedServices: @unchecked Sendable {
         self.world = world
     }
 
-    /// The run is over.
+    /// Fails the unanswered calls at the end of the run.
     func giveUp() {
         for fail in unanswered { fail() }
         unanswered = []
     }
 
-    /// - Parameter isAnswered: false: the call goes out, and nothing ever comes of it.
+    /// - Parameter isAnswered: false: the call is sent and never answered.
     private func call<Answer: Sendable>(
         _ what: StaticString, isForHeads: Bool = false, isAnswered: Bool = true, on loop: any EventLoop, _ body: @escaping (LogService) -> Answer
     ) -> EventLoopFuture<Answer> {
@@ -51,7 +52,7 @@ extension SimulatedServices: ChangeSource {
         let isFalse = sabotage == .staleNumbers
         return call("repair at the log", isAnswered: sabotage != .noRepair, on: loop) { log in
             var page = log.changes(of: log.index(of: conversation), after: position, users: users.map { log.index(of: $0) })
-            // A change that says which numbers it made, though not those of anyone here, leaves the known ones as they are.
+            // A change with counts of other users only leaves the known counts unchanged.
             if isFalse { for index in page.changes.indices { page.changes[index].numbers = [LogService.nobody: LogService.noNumbers] } }
             return page
         }
@@ -75,7 +76,7 @@ extension SimulatedServices: ChannelSubscriptions {
     var isAvailable: Bool { world.pubSub.isAvailable(gateway) }
     func subscribe(_ channels: [String]) { for channel in channels { world.pubSub.subscribe(world.channels[channel], gateway) } }
     func unsubscribe(_ channels: [String]) { for channel in channels { world.pubSub.unsubscribe(world.channels[channel], gateway) } }
-    /// Catch-ups wait in virtual time, with ``SimulatedGateway/confirmation(of:user:_:)``.
+    /// Returns immediately: catch-ups wait in virtual time, with ``SimulatedGateway/confirmation(of:user:_:)``.
     func confirmation(of channels: [String], deadline: ContinuousClock.Instant) async throws(RedisError) {}
 }
 

@@ -6,9 +6,9 @@ import StrataModel
 @testable import Gateway
 @testable import Sync
 
-/// Does what the socket's real ``CatchUpSchedule`` says.
+/// Executes the actions of the socket's real ``CatchUpSchedule``.
 extension SimulatedSocket {
-    /// A gateway that believes its wall clock asks no database.
+    /// A gateway that trusts its wall clock does not query the database.
     var moment: CatchUpSchedule.Moment {
         let now = home.loop.now
         let clock = sabotage == .wallClock ? DatabaseClock(asOf: gateway.wallClock, heardAt: now) : registry.clock
@@ -19,7 +19,7 @@ extension SimulatedSocket {
 
     func perform(_ actions: [CatchUpSchedule.Action]) { for action in sabotaged(actions) { perform(action) } }
 
-    /// A shell that answers a replay before the joins that waited behind it limit the time that may be shown.
+    /// Sabotage: answers a replay before the pending joins limit the time that packets may carry.
     private func sabotaged(_ actions: [CatchUpSchedule.Action]) -> [CatchUpSchedule.Action] {
         guard sabotage == .answerBeforeJoins else { return actions }
         var (answers, others): ([CatchUpSchedule.Action], [CatchUpSchedule.Action]) = ([], [])
@@ -69,7 +69,7 @@ extension SimulatedSocket {
         }
     }
 
-    /// A shell that forgets the floor keeps none.
+    /// Sabotage: keeps no floor.
     private func setFloor(_ transition: (inout PacketSequence) -> Void) {
         transition(&sequence)
         if sabotage == .noFloor { sequence.caughtUp(asOf: nil, isReplay: false) }
@@ -107,7 +107,8 @@ extension SimulatedSocket {
 
     // MARK: Sending
 
-    /// - Returns: the index of the first item that was not sent.
+    /// Sends items while the channel is writable.
+    /// - Returns: the index of the first unsent item.
     func sendReplay(_ items: [ReplayItem], from start: Int, deferredSince: Timestamp?) -> Int {
         var index = start
         while index < items.count, isOpen, pipe.isWritable {
@@ -115,7 +116,7 @@ extension SimulatedSocket {
             let time = item.createdAt ?? sequence.lastStamp
             let limit = [membership.waitingSince, deferredSince].compactMap(\.self).min()
             setFloor { $0.replayReached(time, limit: limit) }
-            // A shell that forgets the floor shows the present.
+            // Sabotage: without a floor, packets carry the current time.
             send(content(of: item), stamp: sabotage == .noFloor ? Timestamp(world.simulation.now) : time)
             index += 1
             if outboxBytes > 2000 { flush() }
@@ -153,13 +154,14 @@ extension SimulatedSocket {
 extension SimulatedSocket: AttachableSocket {
     var membership: Membership { schedule.membership }
 
-    /// - Returns: false if the loop has seen changes that the reading has not.
+    /// Attaches the socket to a conversation.
+    /// - Returns: false if the loop has processed changes that the catch-up has not read.
     func attach(at point: JoinPoint) -> Bool {
         guard isOpen else { return true }
         let wasMember = registration.isIn(point.id)
         var point = point
         if sabotage == .hiddenForgotten { point.isHidden = false }
-        // A socket that says it has read what it has not joins wherever it stands.
+        // Sabotage: a socket that claims to have read changes that it has not read can join at any position.
         if sabotage == .noAttachRule { point.position = max(point.position, point.fanOutLast, registry.conversations[point.id]?.last ?? .zero) }
         guard registry.attach(self, at: point) else {
             world.counts["refused", default: 0] += 1
@@ -174,7 +176,6 @@ extension SimulatedSocket: AttachableSocket {
         return true
     }
 
-    /// The same for the user's own log.
     func attachUser(position: Position, fanOutLast: Position) -> Bool {
         guard isOpen else { return true }
         var position = position

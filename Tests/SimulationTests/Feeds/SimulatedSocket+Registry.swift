@@ -6,7 +6,7 @@ import StrataWire
 @testable import Gateway
 @testable import Sync
 
-/// What the real registry tells a socket.
+/// The calls of the real registry to a socket.
 extension SimulatedSocket: RegisteredSocket {
     var isCreatingConversation: Bool { false }
 
@@ -32,7 +32,6 @@ extension SimulatedSocket: RegisteredSocket {
         }
     }
 
-    /// What an entry of the user's own log tells.
     private func own(_ body: JSONValue?, at position: Position) -> SimulatedPipe.Content {
         guard let id = body?["object"]?["id"]?.stringValue.flatMap({ ConversationID(parsing: $0) }) else { return .own(position) }
         let index = world.log.index(of: id)
@@ -41,7 +40,8 @@ extension SimulatedSocket: RegisteredSocket {
         }
         guard case .conversationShown(.some) = world.log.own[user][Int(position.rawValue) - 1].content else { return .own(position) }
         let data = body?["data"]
-        // An entry that was read from the log shows the conversation as it was then, and not as it was when it came back.
+        // An entry read from the log contains the conversation's state at the time of the read, not at the time of the
+        // restore.
         let view = Position(data?["position"]?.integerValue ?? 1)
         let counts = LogService.Counts(unread: data?["unread_message_count"]?.integerValue, total: data?["total_message_count"]?.integerValue)
         guard world.scenario.hasNumbers else { return .ownShown(position, index, view: view, nil) }

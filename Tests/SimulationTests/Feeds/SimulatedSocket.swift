@@ -7,7 +7,8 @@ import StrataWire
 @testable import Gateway
 @testable import Sync
 
-/// One connection on the side of its gateway: a socket of the real ``LoopRegistry``, and the shell around the machines of ``Socket``, doing what that does.
+/// The gateway's side of a connection: a socket of the real ``LoopRegistry``, with the shell around the state machines
+/// of ``Socket``.
 final class SimulatedSocket: @unchecked Sendable {
     let number: Int
     let user: Int
@@ -25,7 +26,7 @@ final class SimulatedSocket: @unchecked Sendable {
     private var queue = OutgoingQueue()
     private var outbox: [SimulatedPipe.Packet] = []
     private(set) var outboxBytes = 0
-    /// When the session was made, by the clock of the database.
+    /// The creation time of the session, by the database's clock.
     let session: Timestamp
     var driver: SimulatedCatchUpDriver?
     private var drainWaiters: [() -> Void] = []
@@ -49,7 +50,6 @@ final class SimulatedSocket: @unchecked Sendable {
         home.loop.scheduleTask(in: CatchUpTiming.listenAfter) { self.listens() }
     }
 
-    /// The connection is gone.
     func ended() {
         guard isOpen else { return }
         schedule.closed()
@@ -94,7 +94,7 @@ final class SimulatedSocket: @unchecked Sendable {
         append(content, bytes: content.bytes, stamp: sequence.allowed(shown(stamp), ceiling: limit, isTimeKnown: isTimeKnown))
     }
 
-    /// A gateway that shows the present, or the time of the wall, asks no database.
+    /// Sabotage: returns the current time or the wall clock's time instead of the stamp.
     private func shown(_ stamp: Timestamp) -> Timestamp {
         switch sabotage {
         case .noStampLimit: Timestamp(world.simulation.now)
@@ -136,7 +136,7 @@ final class SimulatedSocket: @unchecked Sendable {
         return bytes
     }
 
-    /// Says that it is the end; what was written before still goes out.
+    /// Closes the socket; packets written before are still sent.
     func close() {
         guard isOpen, !isClosing else { return }
         flush()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Presence
 
-/// What docs/protocol.md says of the time until followers are told that a user is offline, under a virtual clock.
+/// Tests the time limit of docs/protocol.md within which followers learn that a user is offline, under a virtual clock.
 @Suite("Offline within the time that is promised", .timeLimit(.minutes(10)))
 struct OfflineSimulationTests {
     private static let suite = "OfflineSimulationTests"
@@ -27,7 +27,7 @@ struct OfflineSimulationTests {
         var periods = PresencePeriods()
         periods.lease = .seconds(seconds)
         periods.grace = .seconds(1)
-        // Offline too early is what counts here: nothing but a lost renewal comes to that.
+        // This tests against an early offline status, which only a lost renewal may cause.
         for seed in 1...20 as ClosedRange<UInt64> {
             let report = OfflineWorld.run(seed, periods, .connectionCloses)
             #expect(report.isGood, "\(report.complaint(suite: Self.suite))")

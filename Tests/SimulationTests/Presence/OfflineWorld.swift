@@ -5,21 +5,20 @@ import NIOCore
 @testable import Gateway
 @testable import Presence
 
-/// One user with one connection, its gateway, the lease in Redis and the presence instances that sweep: how long it takes until followers are told that the
-/// user is gone. The periods, the gateway's and the sweeps' rules are the real ones.
+/// A user with one connection, its gateway, the lease in Redis and the sweeping presence instances. Measures the time
+/// until followers learn that the user is offline. The periods and the rules of gateway and sweeps are the real ones.
 final class OfflineWorld {
-    /// How the user goes.
     enum Departure: Int, CaseIterable, Sendable {
-        /// The connection closes, and its gateway sees it.
+        /// The connection closes, and its gateway notices it.
         case connectionCloses
-        /// The same, and the call that lets the lease go is lost.
+        /// The connection closes, and the call that releases the lease is lost.
         case releaseIsLost
-        /// The gateway is killed, or hangs.
+        /// The gateway is killed or hangs.
         case gatewayDies
-        /// The peer says nothing more, and its connection stays open.
+        /// The peer falls silent, and its connection stays open.
         case peerFallsSilent
 
-        /// When followers are told at the latest, in microseconds.
+        /// The time limit for the notification of followers, in microseconds.
         var promise: Int64 { self == .peerFallsSilent ? 150_000_000 : 30_000_000 }
     }
 
@@ -51,7 +50,7 @@ final class OfflineWorld {
     }
 
     private func run() -> RunReport {
-        // The status is set, and the answer tells how long the lease may stay without renewal.
+        // Set the status. The answer contains the renewal period of the lease.
         renewed()
         renewal.updated(milliseconds: UInt32(periods.renewAfter / .milliseconds(1)))
         simulation.after(simulation.span(0...999_999), "upkeep begins") { self.upkeep() }
@@ -104,7 +103,7 @@ final class OfflineWorld {
 
     private func renewed() { leaseEnds = simulation.now + microseconds(periods.lease) }
 
-    /// What `presence.due` and the settling after it come to.
+    /// Simulates `presence.due` and the settling of its result.
     private func sweep() -> SweepFinding {
         guard toldAt == nil else { return .nothing(next: nil) }
         guard leaseEnds <= simulation.now else { return .nothing(next: .microseconds(leaseEnds - simulation.now)) }

@@ -4,15 +4,15 @@ import TestSupport
 
 @testable import Presence
 
-/// Redis with the typing scripts in it: a ``TypingModel`` for each typist, which Tests/PresenceTests holds to the scripts themselves. One script after the
-/// other, by Redis's own clock, which may jump; what a script publishes it publishes at once.
+/// Redis with the typing scripts: one ``TypingModel`` per typist. Tests/PresenceTests verifies that model against the
+/// scripts. Scripts run sequentially, by Redis's own clock, which may jump. Publications are immediate.
 final class SimulatedRedis {
     private let simulation: Simulation
     private let shards: Int
     private var models: [TypingModel]
     private var clockOffset: Int64 = 0
     var isAway = false
-    /// The last time Redis did not do what it should, by the clock of the simulation.
+    /// The time of the last fault of Redis, by the simulation's clock.
     private(set) var disturbedAt: Int64 = 0
     var publish: (_ typist: Int, TypingAction) -> Void = { _, _ in }
 
@@ -35,7 +35,7 @@ final class SimulatedRedis {
         if models[typist].event(action, at: clock) != nil { publish(typist, action) }
     }
 
-    /// What `typing.sweep` answers.
+    /// Simulates `typing.sweep`.
     func sweep(_ shard: Int, isAnnouncedTwice: Bool = false) -> SweepFinding {
         var lateness: Int?
         var next: Int?
@@ -53,7 +53,7 @@ final class SimulatedRedis {
         return .nothing(next: next.map { .milliseconds($0) })
     }
 
-    /// Whether the typist's state, if there is one, is still to be announced as finished.
+    /// Returns true if the typist has a state whose end has not been announced.
     func isTyping(_ typist: Int) -> Bool { models[typist].deadline != nil }
 
     // MARK: Faults

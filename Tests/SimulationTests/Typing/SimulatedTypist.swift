@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// A person at a keyboard, who begins, goes on, pauses, finishes, or goes away without a word.
+/// A person at a keyboard, who starts, continues, pauses or finishes typing, or leaves without a signal.
 final class SimulatedTypist {
     let number: Int
     let signal: (TypingAction) -> TypingSignal
     private let world: TypingWorld
     private var isTyping = false
-    /// When Redis last heard of the typist.
+    /// The time of the typist's last signal to Redis.
     private(set) var heardAt: Int64 = 0
 
     init(_ number: Int, _ conversation: ConversationID, _ world: TypingWorld) {
@@ -19,7 +19,7 @@ final class SimulatedTypist {
 
     func plan() {
         let simulation = world.simulation
-        // Stock clients say `started` again every few seconds while keys are pressed.
+        // Stock clients repeat `started` every few seconds while keys are pressed.
         let pause = isTyping ? simulation.span(500_000...9_000_000) : simulation.span(1_000_000...40_000_000)
         simulation.after(pause, .init(what: "at the keyboard: typist", a: number)) { [self] in
             guard !world.isQuiet else { return }
@@ -41,7 +41,8 @@ final class SimulatedTypist {
         }
     }
 
-    /// A call through a gateway to one of the presence instances. Should its answer be lost, it is made again, which does no harm.
+    /// Simulates a call through a gateway to one of the presence instances. If its answer is lost, the call is
+    /// repeated, which is harmless.
     private func say(_ action: TypingAction) {
         let simulation = world.simulation
         simulation.after(simulation.span(500...20_000), .init(what: "event of typist", a: number)) { [self] in

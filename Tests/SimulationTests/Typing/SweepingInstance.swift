@@ -3,7 +3,7 @@ import StrataModel
 
 @testable import Presence
 
-/// One presence instance: sweeps by the real ``SweepSchedule``, as ``SweepLoop`` does.
+/// A presence instance that sweeps by the real ``SweepSchedule``, like ``SweepLoop``.
 final class SweepingInstance {
     private let number: Int
     private let world: TypingWorld
@@ -17,7 +17,7 @@ final class SweepingInstance {
         schedule = SweepSchedule(shards: world.scenario.shards, shortestPeriod: world.scenario.sabotage == .longRest ? shortest * 6 : shortest)
     }
 
-    /// Only differences of instants count, so the run is the same whenever it is made.
+    /// The virtual time as an instant. Only differences of instants matter, so the run is reproducible.
     private var now: ContinuousClock.Instant { epoch + .microseconds(world.simulation.now - Simulation.start) }
 
     func plan() {
@@ -34,7 +34,7 @@ final class SweepingInstance {
         guard !due.isEmpty, world.scenario.sabotage != .noSweep else { return plan() }
         simulation.after(simulation.span(200...5000), .init(what: "sweep in Redis for instance", a: number)) { [self] in
             let isFailing = world.redis.isAway || simulation.chance(world.scenario.failingCalls)
-            // A sweep may be done and its answer lost.
+            // A sweep may be executed although its answer is lost.
             let isDone = !world.redis.isAway && (!isFailing || simulation.chance(500))
             for shard in due {
                 let finding = isDone ? world.redis.sweep(shard, isAnnouncedTwice: world.scenario.sabotage == .announcedTwice) : .failed

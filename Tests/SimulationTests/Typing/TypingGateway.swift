@@ -6,17 +6,17 @@ import StrataModel
 @testable import Gateway
 @testable import Presence
 
-/// One gateway as far as typing goes: its real ``TypistTable``, and what the clients behind it show.
+/// The typing part of a gateway: its real ``TypistTable``, and the indicators that its clients show.
 final class TypingGateway {
     private struct Indicator {
         var action: TypingAction
-        /// When the clients were last told something.
+        /// The time of the last signal to the clients.
         var toldAt: Int64
-        /// Until when the last announcement is good.
+        /// The time until which the last announcement is valid.
         var goodUntil: Int64
     }
 
-    /// Beyond the periods: two sweeps that fail, and the ways of calls and publications.
+    /// The tolerance beyond the periods: two failing sweeps, and the latency of calls and publications.
     private static let slack: Int64 = 1_500_000
     private static let timing = FanOutTiming()
 
@@ -25,7 +25,7 @@ final class TypingGateway {
     private var typists = TypistTable()
     private var isCheckPlanned = false
     private var indicators: [Indicator?]
-    /// When a publication about this typist was last lost on its way here.
+    /// The time of the last publication about each typist that was lost on its way to this gateway.
     private var lostAt: [Int64]
     private(set) var digest = Digest()
 
@@ -55,7 +55,7 @@ final class TypingGateway {
         simulation.after(1_000_000, .init(what: "typists are checked by gateway", a: number)) { [self] in
             isCheckPlanned = false
             let ended = typists.takeEnded(at: deadline)
-            // Of no order, as tables are.
+            // The table has no order, so iterate over the typists.
             for typist in world.typists.indices where ended.contains(world.typists[typist].signal(.finished)) {
                 world.counts["ended by gateways", default: 0] += 1
                 judgeEnd(of: typist)
@@ -65,7 +65,7 @@ final class TypingGateway {
         }
     }
 
-    // MARK: What clients see
+    // MARK: Indicators of clients
 
     private func show(_ action: TypingAction, of typist: Int, for time: Int64) {
         digest.add(Int64(typist))
@@ -74,11 +74,11 @@ final class TypingGateway {
         indicators[typist] = action == .finished ? nil : Indicator(action: action, toldAt: simulation.now, goodUntil: simulation.now + time)
     }
 
-    /// Whether what is shown so far was shown for too long.
+    /// Checks that the current indicator is not outdated.
     private func judge(_ typist: Int) {
         guard let indicator = indicators[typist] else { return }
         if simulation.now > indicator.goodUntil + 1_000_000 + Self.slack { complain("was shown \(indicator.action) for too long", typist) }
-        // How old the typist's last signal may be, if nothing stood in the way since.
+        // The maximum age of the typist's last signal, if no fault has occurred since.
         let heardAt = world.typists[typist].heardAt
         let (pause, finish) = (world.scenario.settings.pauseAfter, world.scenario.settings.finishAfter)
         let calm = Int64((pause + finish) * 2 / .microseconds(1)) + 20_000_000
@@ -87,7 +87,8 @@ final class TypingGateway {
         if simulation.now - heardAt > limit + Self.slack { complain("was shown \(indicator.action) long after their last signal", typist) }
     }
 
-    /// A gateway ends what it hears no more of. It must not while Redis would still have announced it, and nothing was lost.
+    /// Checks the end of an indicator that the gateway no longer receives announcements for. A gateway must not end it
+    /// while Redis would still announce it, unless a publication was lost.
     private func judgeEnd(of typist: Int) {
         guard let indicator = indicators[typist], !world.redis.isAway, world.redis.isTyping(typist) else { return }
         if max(lostAt[typist], world.redis.disturbedAt) < indicator.toldAt { complain("was ended too early", typist) }

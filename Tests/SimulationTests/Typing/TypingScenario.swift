@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 @testable import Presence
 
-/// How large a world of typists is and what goes wrong in it, drawn from the seed.
+/// The size and the faults of a world of typists, drawn from the seed.
 struct TypingScenario {
-    /// What the simulated shells leave undone, to show that the simulation would notice.
+    /// A rule that the simulated shells leave out, to show that the simulation detects it.
     enum Sabotage: String, CaseIterable, Sendable {
-        /// No instance sweeps: deadlines pass unnoticed.
+        /// No instance sweeps, so deadlines are missed.
         case noSweep
-        /// Gateways never end what no service speaks of any more.
+        /// Gateways never end indicators without announcements.
         case noSilence
-        /// Taking what is due and announcing it are two steps, which two instances may both do.
+        /// Taking a due entry and announcing it are separate steps, which two instances may both execute.
         case announcedTwice
-        /// A shard with nothing due is left alone for too long.
+        /// A shard with nothing due is not swept for too long.
         case longRest
-        /// Gateways know the default periods only, whatever the presence service was told.
+        /// Gateways only know the default periods, regardless of the presence service's settings.
         case fixedSilence
     }
 
     var sabotage: Sabotage?
     var typists = 6
     var shards = 4
-    /// Those of all presence instances. No gateway is told.
+    /// The settings of all presence instances. Gateways are not informed of them.
     var settings = TypingSettings()
     var gateways = 2
     var instances = 2
-    /// Virtual microseconds in which things happen; then it is quiet.
+    /// The duration of the active phase, in virtual microseconds. A quiet phase follows.
     var duration: Int64 = 300_000_000
     var quiet: Int64 = 120_000_000
-    /// Of a thousand publications to one gateway.
+    /// The number of lost publications to one gateway, per thousand.
     var lost = 0
-    /// Of a thousand calls.
+    /// The number of failing calls, per thousand.
     var failingCalls = 0
-    /// Mean time between two faults of Redis.
+    /// The mean time between two faults of Redis.
     var faultPace: Int64 = .max / 4
 
     init(_ simulation: Simulation, sabotage: Sabotage? = nil) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-/// The typing machine (as Tests/PresenceTests holds it to the scripts), several sweeping instances and the gateways' tables, against lost publications and calls,
-/// a Redis that goes away or comes back empty, and clocks that jump.
+/// Tests the typing machine (verified against the scripts in Tests/PresenceTests), several sweeping instances and the
+/// gateways' tables. Publications and calls are lost, Redis fails or restarts empty, and clocks jump.
 @Suite("Typing against a faulty network and clock", .timeLimit(.minutes(10)))
 struct TypingSimulationTests {
     private static let suite = "TypingSimulationTests"

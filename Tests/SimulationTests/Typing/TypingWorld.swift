@@ -2,7 +2,7 @@
 import FoundationEssentials
 import StrataModel
 
-/// Typists, Redis, presence instances and gateways of one run.
+/// The typists, Redis, presence instances and gateways of one run.
 final class TypingWorld {
     let simulation: Simulation
     let scenario: TypingScenario
@@ -10,7 +10,7 @@ final class TypingWorld {
     private(set) var typists: [SimulatedTypist] = []
     private var gateways: [TypingGateway] = []
     private var instances: [SweepingInstance] = []
-    /// What Redis last announced of each typist, and when.
+    /// The last announcement of Redis for each typist, and its time.
     private var announced: [(action: TypingAction, at: Int64)]
     private(set) var isQuiet = false
     var counts: [String: Int] = [:]
@@ -62,14 +62,14 @@ final class TypingWorld {
                 gateway.lost(typist)
                 continue
             }
-            // One connection: nothing overtakes anything.
+            // A single connection preserves the order.
             simulation.after(300, .init(what: "announcement at gateway, of typist", a: gateway.number, b: typist)) {
                 gateway.received(typist, action)
             }
         }
     }
 
-    /// Each transition is announced once, and what has not changed not too often.
+    /// Checks that each transition is announced once, and that an unchanged state is not repeated too often.
     private func judge(_ typist: Int, _ action: TypingAction) {
         let last = announced[typist]
         guard action == last.action, redis.disturbedAt < last.at else { return }

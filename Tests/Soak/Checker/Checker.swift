@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Judges a history by the promises of docs/architecture.md §3. Pure: the same history always has the same violations.
+/// A judge of a history, by the promises of docs/architecture.md §3. It is pure: the same history always yields the
+/// same violations.
 struct Checker {
     let history: History
-    /// How long an indicator may stand without an update: two periods of the server's, and what transport may take under faults.
+    /// The maximum age of a typing indicator without an update, in seconds: two typing timeouts of the server, and the
+    /// delay of transport under faults.
     var typingLimit = 35.0
 
     private(set) var violations: [Violation] = []
     private let conversations: [String: History.Conversation]
     private let places: [String: Places]
 
-    /// Where in a log to find what was asked for.
+    /// An index of a log that finds the changes of operations.
     private struct Places {
         var messages: [String: [Int]] = [:]
-        /// By value; no two operations write the same.
+        /// The changes of metadata by value. No two operations write the same value.
         var values: [String: [(path: String, position: Int)]] = [:]
 
         init(_ log: [History.Conversation.Change]) {
@@ -84,10 +86,10 @@ struct Checker {
         }
     }
 
-    /// What is listed and counted must be what the log amounts to.
+    /// Checks that lists and counts agree with the log.
     private mutating func checkState(of conversation: History.Conversation) {
         var (participants, metadata, messages): (Set<String>, [String: String], [String]) = ([], [:], [])
-        // What was there when a user came, or came back, counts as read for them.
+        // Messages from before a user was added, or added again, count as read.
         var mustHaveRead: [String: Set<String>] = [:]
         var isDeleted = false
         for change in conversation.log {
@@ -103,7 +105,7 @@ struct Checker {
             case .deleted: isDeleted = true
             }
         }
-        // Without participants there is nothing that could be shown.
+        // A conversation without participants cannot be shown.
         if isDeleted || (participants.isEmpty && !conversation.log.isEmpty) { return }
         let id = conversation.id
         if conversation.log.isEmpty { found(.lost, "\(id): there is no such conversation") }
@@ -136,7 +138,7 @@ struct Checker {
         tree[effect.path] = effect.value
     }
 
-    // MARK: What was asked for
+    // MARK: Operations
 
     private mutating func checkOperations() {
         let listed = conversations.mapValues { Dictionary($0.messages.map { ($0.id, $0) }) { $1 } }
@@ -181,7 +183,8 @@ struct Checker {
         }
     }
 
-    /// What had been acknowledged before something else began has the smaller position; then the last writer really is the last.
+    /// Checks that an operation has a smaller position if it was acknowledged before another one began. The last writer
+    /// is then the last in the log.
     private mutating func checkOrderOfOperations() {
         for conversation in history.conversations {
             let placed = history.operations
@@ -205,13 +208,13 @@ struct Checker {
         }
     }
 
-    // MARK: What was served
+    // MARK: Service
 
-    /// Of the requests that are made once, so many in a hundred may stay without an answer, or be answered with 503: limits are there to be reached, and the
-    /// machine may be slow.
+    /// The percentage of requests, except sent messages, that may remain without an answer or be answered with 503.
+    /// Limits may be reached, and the machine may be slow.
     private static let allowance = 20
 
-    /// While nothing is broken every message gets through in the end, whatever others do.
+    /// Checks that every message succeeds in the end while nothing is broken, regardless of hostile users.
     private mutating func checkService() {
         guard history.isUndisturbed else { return }
         let asked = history.operations.filter { !$0.isCutShort }
@@ -227,7 +230,7 @@ struct Checker {
         }
     }
 
-    // MARK: What was told
+    // MARK: Client views
 
     private mutating func check(_ view: History.View) {
         guard let conversation = conversations[view.conversation] else { return }
@@ -282,11 +285,12 @@ struct Checker {
 }
 
 extension History.View {
-    /// In what the client differs from what the server shows its user at the end; nothing if the user was never in the conversation.
+    /// Describes the differences between the client and the server's final view for its user. Empty if the user never
+    /// took part.
     func differences(in conversation: History.Conversation) -> [String] {
         if let shown = conversation.shown[user] { return mirror.differences(from: shown, for: user, in: conversation.log) }
-        // Those who left keep their counts. What is deleted for all after that is told in their own logs, which the history does not hold. One who came and went
-        // between two connections may know that it ended, and nothing else.
+        // Former participants keep their counts. Later deletions for all users are sent in their own logs, which the
+        // history does not contain. A user who joined and left between two connections may know only the end.
         guard mirror.unread != nil, let kept = conversation.kept[user], let end = Participation(of: user, in: conversation.log).end,
             !conversation.log.contains(where: { $0.position > end && $0.isDeletion })
         else { return [] }
@@ -294,7 +298,7 @@ extension History.View {
     }
 }
 
-/// When a user took part in a conversation, by its log.
+/// The periods in which a user took part in a conversation, according to its log.
 struct Participation {
     private var periods: [(from: Int, to: Int)] = []
 
@@ -315,15 +319,15 @@ struct Participation {
         if let since { periods.append((since, .max)) }
     }
 
-    /// When the user left, if they did and have not come back.
+    /// The position at which the user left for good; nil otherwise.
     var end: Int? { periods.last.flatMap { $0.to == .max ? nil : $0.to } }
 
-    /// Whether the user was in it; that they are removed still concerns them.
+    /// Returns true if the user was a participant. The removal itself still concerns the user.
     func mustKnow(_ position: Int) -> Bool { periods.contains { $0.from <= position && position <= $0.to } }
 
-    /// The user has been in it from then to the end.
+    /// Returns true if the user has been a participant from this position to the end.
     func isThere(since position: Int) -> Bool { periods.last.map { $0.from <= position && $0.to == .max } ?? false }
 
-    /// Who comes, or comes back, sees everything before.
+    /// Returns true if the user may see the position. A user who is added, even again, sees all earlier changes.
     func mayKnow(_ position: Int) -> Bool { periods.contains { position <= $0.to } }
 }

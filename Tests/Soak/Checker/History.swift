@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What clients did to a system, what they were told, and what the system holds in the end; all that ``Checker`` judges by.
+/// The history of a run: the clients' operations, the packets they received, and the final state of the system.
+/// ``Checker`` judges nothing else.
 ///
-/// Moments are numbers that all clients of a run draw from one counter: if one event's number was drawn after another event had ended, its number is
-/// greater. They say what was before what, never how long anything took.
+/// Moments are numbers that all clients of a run draw from one counter. If one number was drawn after another event had
+/// ended, it is greater. Moments define an order, never a duration.
 struct History: Sendable {
-    /// Something a client asked for.
     struct Operation: Sendable {
         enum Action: Sendable, Hashable {
             case send(message: String)
-            /// No two operations of a history write the same value.
+            /// Sets a value. No two operations of a history write the same value.
             case set(path: String, value: String)
             case delete(path: String)
             case add(user: String)
             case remove(user: String)
             case read(message: String)
-            /// The user's conversations, of which nothing is kept.
+            /// Loads the list of the user's conversations and discards it.
             case list
-            /// Everything there is.
+            /// Marks everything as read.
             case readAll
         }
 
         enum Outcome: Sendable {
-            /// A success was answered.
             case acknowledged
-            /// An error that says that nothing was done.
+            /// The server answered with an error that guarantees that nothing was done.
             case refused
-            /// No answer, or one that leaves it open.
+            /// There was no answer, or one that leaves the outcome open.
             case unknown
         }
 
@@ -36,35 +35,35 @@ struct History: Sendable {
         let begun: Int
         let ended: Int
         let outcome: Outcome
-        /// The last attempt was answered, if only by a refusal that leaves open what an earlier one did.
+        /// True if the last attempt was answered, even if a refusal leaves the effect of an earlier attempt open.
         var isAnswered = false
-        /// The run ended before it was answered.
+        /// True if the run ended before the answer.
         var isCutShort = false
     }
 
-    /// What one user's client was told about one conversation, in order.
+    /// The packets about one conversation that one user's client received, in order.
     struct View: Sendable {
         enum Event: Sendable, Equatable {
-            /// A point from which changes may come again: a new connection, or another replay on the same one.
+            /// A point after which changes may be repeated: a new connection, or another replay on the same one.
             case beginAnew
-            /// A packet. `what` tells packets of one position apart.
+            /// A packet. `what` distinguishes packets with the same position.
             case told(position: Int, what: String)
-            /// The conversation as a whole, as it was at `position`, by the packet of its creation or by loading it.
+            /// The whole conversation at `position`, from the packet of its creation or from a load.
             case shown(position: Int)
-            /// The messages were loaded; the list holds all up to `position`.
+            /// A load of the messages. The list contains all messages up to `position`.
             case listed(position: Int)
-            /// It was removed from the client; what comes later is new to it.
+            /// The conversation was removed from the client. Later changes are new to it.
             case gone
         }
 
         let user: String
         let conversation: String
         var events: [Event] = []
-        /// What the client holds because of them.
+        /// The client's state after these events.
         var mirror = Mirror()
     }
 
-    /// A typing indicator as a client was told, and when in seconds since the run began.
+    /// A typing indicator that a client received, with its time in seconds since the run began.
     struct Typing: Sendable {
         let reader: String
         let typist: String
@@ -73,17 +72,17 @@ struct History: Sendable {
         let seconds: Double
     }
 
-    /// A conversation, read when all was over.
+    /// The final state of a conversation.
     struct Conversation: Sendable {
         struct Change: Sendable {
             enum Kind: Sendable, Equatable {
                 case created(participants: [String])
                 case participants(added: [String], removed: [String])
-                /// What took effect: path and new value, nil where something was removed.
+                /// The effects of a metadata change: each path with its new value, or nil if it was removed.
                 case metadata([Effect])
                 case message(String)
                 case messageDeleted(String)
-                /// Told to some only.
+                /// A change of receipts, which only some users receive.
                 case receipts
                 case deleted
             }
@@ -96,7 +95,7 @@ struct History: Sendable {
             let position: Int
             let kind: Kind
 
-            /// Whether something that users had is gone for all of them.
+            /// True if the change deletes an object for all users.
             var isDeletion: Bool {
                 switch kind {
                 case .messageDeleted, .deleted: true
@@ -108,8 +107,8 @@ struct History: Sendable {
         struct Message: Sendable {
             let id: String
             let sender: String
-            /// Those who have read it, of its recipients.
             let recipients: [String]
+            /// The recipients who have read the message.
             let readers: Set<String>
         }
 
@@ -118,19 +117,19 @@ struct History: Sendable {
         var participants: Set<String>
         var metadata: [String: String]
         var messages: [Message]
-        /// `unread_message_count`, as each participant is shown it.
+        /// The `unread_message_count` that each participant sees.
         var unread: [String: Int]
-        /// The conversation and its messages, as each participant is shown them.
+        /// The conversation and its messages as each participant sees them.
         var shown: [String: Mirror] = [:]
-        /// The conversation as each of those is shown it who left.
+        /// The conversation as each former participant sees it.
         var kept: [String: Mirror] = [:]
-        /// What each user is shown who may see it, also those who left.
+        /// The counts that each user sees, including former participants.
         var counts: [String: Count] = [:]
 
         struct Count: Sendable {
             /// `unread_message_count`.
             let said: Int
-            /// Messages with `is_unread`.
+            /// The number of messages with `is_unread`.
             let shown: Int
         }
     }
@@ -139,8 +138,10 @@ struct History: Sendable {
     var views: [View] = []
     var typing: [Typing] = []
     var conversations: [Conversation] = []
-    /// What the connections themselves found wrong: counters, responses after the change they belong to.
+    /// The violations that the connections themselves detected: wrong counters, and responses after the change they
+    /// belong to.
     var faults: [String] = []
-    /// Nothing was broken. If some users were hostile, they kept within the limits: the others must be served as ever.
+    /// True if nothing was broken. Hostile users, if any, kept within the limits, so honest users must be served as
+    /// usual.
     var isUndisturbed = false
 }

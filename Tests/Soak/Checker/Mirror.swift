@@ -2,13 +2,14 @@
 
 import ProtocolClient
 
-/// What a client holds of one conversation: by the packets it was sent, applied as docs/protocol.md says, or by what the server shows it.
+/// A client's state of one conversation. It is built from the packets the client was sent, applied according to
+/// docs/protocol.md, or from the server's view.
 struct Mirror: Sendable, Equatable {
     struct Message: Sendable, Equatable {
-        /// As on the wire.
+        /// The position as on the wire.
         var position: Int
         var sender: String
-        /// By identity.
+        /// The recipient statuses by identity.
         var statuses: [String: String]
     }
 
@@ -16,16 +17,16 @@ struct Mirror: Sendable, Equatable {
     var total: Int?
     var lastMessage: String?
     var participants: Set<String> = []
-    /// By path.
+    /// The metadata values by path.
     var metadata: [String: String] = [:]
-    /// Those the client was told of, by id.
+    /// The messages that the client received, by id.
     var messages: [String: Message] = [:]
-    /// What concerns participants and metadata has been applied up to here.
+    /// The position up to which changes of participants and metadata have been applied.
     private var applied = 0
 
     init() {}
 
-    /// The position of a message is that of its change times this.
+    /// The factor between the position of a change and that of its message.
     static let positionStep = 8192
 
     mutating func show(_ object: JSONValue) {
@@ -37,7 +38,7 @@ struct Mirror: Sendable, Equatable {
         applied = object["position"].int ?? 0
     }
 
-    /// A message object as a whole; statuses only move forward.
+    /// Adds a whole message object. Statuses only move forward.
     mutating func show(message object: JSONValue) {
         guard let id = object["id"].string, let position = object["position"].int else { return }
         var message = messages[id] ?? Message(position: position, sender: object["sender"]["id"].string ?? "", statuses: [:])
@@ -45,7 +46,7 @@ struct Mirror: Sendable, Equatable {
         messages[id] = message
     }
 
-    /// The JSON of a packet about the conversation or one of its messages.
+    /// Applies a packet about the conversation or one of its messages.
     mutating func apply(_ packet: JSONValue) {
         let (body, object) = (packet["body"], packet["body"]["object"])
         let data = body["data"]
@@ -116,17 +117,18 @@ extension Mirror.Message {
 }
 
 extension Mirror {
-    /// In which counts this client differs from what the server shows it, in words.
+    /// Describes the differences of the counts from the server's view.
     func countDifferences(from shown: Mirror) -> [String] {
         func text(_ count: Int?) -> String { count.map(String.init) ?? "not known" }
         return [("unread", unread, shown.unread), ("total", total, shown.total)]
             .compactMap { what, own, right in own == right ? nil : "\(what) is \(text(own)), shown \(text(right))" }
     }
 
-    /// In what this client differs from what the server shows it, in words.
+    /// Describes the differences from the server's view.
     /// - Parameters:
-    ///   - user: whose client it is.
-    ///   - log: of the conversation. It says of which messages and users the statuses have to be known: of those who have been in it since.
+    ///   - user: The user of the client.
+    ///   - log: The conversation's log. Statuses are compared only if the user and the reader have participated since
+    ///     the message.
     func differences(from shown: Mirror, for user: String, in log: [History.Conversation.Change]) -> [String] {
         var found = countDifferences(from: shown)
         func compare<T: Equatable>(_ what: String, _ own: T, _ right: T) {

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A promise that was broken, and by what.
+/// A broken promise with its description.
 struct Violation: Sendable, Equatable, CustomStringConvertible {
     enum Kind: String, Sendable, CaseIterable {
-        /// An acknowledged change is not there, or a client was not told of a change that concerned it.
+        /// An acknowledged change is missing, or a client did not receive a change that concerned it.
         case lost
-        /// Something happened twice, or a client was told twice.
+        /// A change occurred twice, or a client received it twice.
         case duplicated
-        /// A client was told out of order, or what was acknowledged first has the later position.
+        /// A client received changes out of order, or an earlier acknowledged change has the later position.
         case reordered
-        /// A client was told of what happened while it had no part in the conversation.
+        /// A client received a change from a time when its user was not a participant.
         case leaked
-        /// Positions of a log are missing.
+        /// Positions are missing in a log.
         case gap
-        /// Something is there that no client asked for, or that was refused.
+        /// A change exists that no client requested, or that was refused.
         case invented
-        /// Counts, lists or trees are not what the log amounts to.
+        /// Counts, lists or trees disagree with the log.
         case inconsistent
-        /// A client was told other counts, metadata, participants or statuses than the server shows it when all is over.
+        /// A client's final counts, metadata, participants or statuses differ from the server's view.
         case stale
-        /// A user who has long stopped typing seems to be typing.
+        /// A user who has stopped typing still appears to be typing.
         case stuck
-        /// An honest user was not served although nothing was broken.
+        /// An honest user was not served, although nothing was broken.
         case starved
-        /// A connection broke its own rules.
+        /// A connection broke the protocol.
         case protocolBroken
     }
 

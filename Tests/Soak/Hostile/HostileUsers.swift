@@ -5,9 +5,10 @@ import SeededRandom
 import TestCluster
 import TestSupport
 
-/// Hostile users beside the honest ones of a ``Load``. Each ``Hostility`` has two of them, with a session each. What they do is bounded in number and bytes.
+/// The hostile users of a ``Load``. Each ``Hostility`` has two users with one session each. Their actions are bounded
+/// in number and bytes.
 ///
-/// They want nothing for themselves: what is refused to them is no violation. What counts is what the honest users are told and refused meanwhile.
+/// Refusals of hostile users are no violations. Only the packets and refusals of the honest users count.
 struct HostileUsers: Sendable {
     private let users: [Hostility: [TestUser]]
     private let victims: [FaultClient]
@@ -15,13 +16,13 @@ struct HostileUsers: Sendable {
     private let recorder: Recorder
     private let seed: UInt64
 
-    /// Pause of one session between two requests: half of what the limits allow.
+    /// The pause between two requests of one session: half of the rate that the limits allow.
     private static let pause = Duration.milliseconds(10)
-    /// Honest users who are drawn into it.
+    /// The number of honest users who are affected directly.
     private static let victimCount = 4
 
-    /// Signs them in.
-    /// - Throws: if that is not possible, since something is away.
+    /// Signs in the hostile users.
+    /// - Throws: An error if that fails because a service is unavailable.
     static func start(against load: Load, on system: any TestSystem, seed: UInt64) async throws -> HostileUsers {
         let app = load.clients[0].user.app
         var users: [Hostility: [TestUser]] = [:]
@@ -30,7 +31,8 @@ struct HostileUsers: Sendable {
             users: users, victims: Array(load.clients.prefix(victimCount)), system: system, recorder: load.recorder, seed: seed)
     }
 
-    /// Does harm until the task is cancelled. Victims lose their connections now and then, and have to be told all they missed in spite of it.
+    /// Performs all hostilities until the task is cancelled. From time to time the victims' connections are reset, and
+    /// they must still receive all changes.
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             for (index, hostility) in Hostility.allCases.enumerated() {
@@ -56,10 +58,10 @@ struct HostileUsers: Sendable {
 
     // MARK: Large trees
 
-    /// A little more than the server takes by default.
+    /// The target size in bytes, slightly above the server's default limit.
     private static let largestTree = 1_200_000
     private static let trees = 8
-    /// What the server takes by default, paths and values together.
+    /// The server's default limit of paths and values together, in bytes.
     private static let acceptedTree = 1 << 20
 
     private func growTrees(as user: TestUser) async {
@@ -80,8 +82,8 @@ struct HostileUsers: Sendable {
         }
     }
 
-    /// Adds to the tree until it is so large, or the server takes nothing more.
-    /// - Returns: the bytes of the values that it took.
+    /// Adds values to the tree until it reaches `limit`, or the server refuses more.
+    /// - Returns: The number of accepted bytes of values.
     private func grow(_ conversation: Conversation, as user: TestUser, to limit: Int) async -> Int {
         let value = JSONValue.string(String(repeating: "x", count: 2000))
         var (leaves, bytes, number) = (150, 0, 0)
@@ -134,7 +136,7 @@ struct HostileUsers: Sendable {
     private static let silent = 8
 
     private func readNothing(as pair: [TestUser]) async {
-        // Large things of one's own, to ask for.
+        // Create large objects that the readers can request.
         guard let conversation = await create(as: pair[0], with: [pair[1]]) else { return }
         _ = await grow(conversation, as: pair[0], to: 600_000)
         let part: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
@@ -175,7 +177,8 @@ struct HostileUsers: Sendable {
                     group.addTask { await send(last, to: theirs, as: other) }
                 }
             }
-            // 60 requests of each session in at least 400 ms: within the rate, however fast the machine is.
+            // 60 requests of each session in at least 400 ms are within the rate limit, regardless of the machine's
+            // speed.
             try? await Task.sleep(for: .milliseconds(400))
         }
     }
@@ -185,7 +188,7 @@ struct HostileUsers: Sendable {
         recorder.note(.crossedIDs)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     private func create(as user: TestUser, with others: [TestUser]) async -> Conversation? {
         let id = Conversation.newID()
@@ -193,7 +196,7 @@ struct HostileUsers: Sendable {
         return await ask("POST", "/conversations", body, as: user) ? Conversation(id: id) : nil
     }
 
-    /// - Returns: whether it succeeded.
+    /// Makes a request and returns true if it succeeded.
     private func ask(_ method: String, _ path: String, _ body: JSONValue, as user: TestUser) async -> Bool {
         try? await Task.sleep(for: Self.pause)
         let answer = try? await user.client.call(method, path, body: body, token: user.token, deadline: .now + .seconds(10))

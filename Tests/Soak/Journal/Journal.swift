@@ -3,9 +3,10 @@
 import Foundation
 import Synchronization
 
-/// A record of connections, requests and packets that explains a failure afterwards: one line for each, with its time in UTC.
+/// A record of connections, requests and packets that helps to explain a failure: one line for each, with its time in
+/// UTC.
 ///
-/// The size is bounded: a full file becomes `<name>.old.log` and replaces the file of that name.
+/// The size is bounded. A full file is renamed to `<name>.old.log` and replaces the earlier file of that name.
 final class Journal: Sendable {
     private struct State {
         var handle: FileHandle
@@ -18,12 +19,12 @@ final class Journal: Sendable {
     private let limit: Int
     private let state: Mutex<State>
 
-    /// Bytes that are written together.
+    /// The number of bytes that are written together.
     private static let chunk = 32 << 10
 
     /// - Parameters:
-    ///   - limit: bytes of one file.
-    /// - Throws: if the file cannot be made.
+    ///   - limit: The maximum size of one file in bytes.
+    /// - Throws: An error if the file cannot be created.
     init(directory: String, name: String, limit: Int = 128 << 20) throws {
         path = "\(directory)/\(name).log"
         oldPath = "\(directory)/\(name).old.log"
@@ -39,7 +40,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Writes the lines that wait. A journal that cannot be written, because the disk is full, loses them.
+    /// Writes the buffered lines. If the disk is full, they are lost.
     func flush() { state.withLock { flush(&$0) } }
 
     private func flush(_ state: inout State) {
@@ -60,7 +61,7 @@ final class Journal: Sendable {
         return try FileHandle(forWritingTo: url)
     }
 
-    /// The time of day, as in `22:41:03.123`.
+    /// Returns the time of day, `22:41:03.123` for example.
     static func time(_ secondsSince1970: Double) -> String {
         let milliseconds = Int(secondsSince1970 * 1000) % 86_400_000
         func digits(_ number: Int, _ count: Int) -> String {

@@ -4,8 +4,8 @@ import ProtocolClient
 import StrataCommand
 
 extension ReceivedPacket {
-    /// The packet in one line, without the contents of messages.
-    /// - Parameter now: the time at which its client takes note of it.
+    /// Returns the packet in one line, without the contents of messages.
+    /// - Parameter now: The time at which the client records the packet.
     func journalLine(at now: ContinuousClock.Instant) -> String {
         let delay = (now - receivedAt).components
         var words = [

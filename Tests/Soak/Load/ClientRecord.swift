@@ -3,17 +3,16 @@
 import ProtocolClient
 import StrataCommand
 
-/// The record of the packets that one client was sent, as the checker judges it. Packets are added in the order in which they came, however long they
-/// waited to be read.
+/// The record of the packets that one client was sent, for the checker. Packets are added in the order of arrival,
+/// however long they were queued.
 struct ClientRecord {
     private(set) var ledger = PacketLedger()
-    /// The client's views, by conversation.
     private(set) var views: [String: History.View] = [:]
-    /// The texts of all messages that the client was told.
+    /// The texts of all messages that the client received.
     private(set) var texts: Set<String> = []
-    /// The metadata values that the client was told.
+    /// The metadata values that the client received.
     private(set) var values: Set<String> = []
-    /// The users who seem to be typing, by conversation.
+    /// The users who appear to be typing, by conversation.
     private var typists: [String: Set<String>] = [:]
     private let user: String
     private let recorder: Recorder
@@ -26,13 +25,13 @@ struct ClientRecord {
     // MARK: Connections
 
     /// Begins the record of a connection.
-    /// - Parameter handshakeBegan: a moment before the client asked for the connection.
+    /// - Parameter handshakeBegan: A moment before the start of the handshake.
     mutating func connectionOpened(handshakeBegan: ContinuousClock.Instant) {
         ledger.connectionOpened(handshakeBegan: handshakeBegan)
         beginViewsAnew()
     }
 
-    /// Ends all typing: indicators are not replayed, so a client forgets them with the connection.
+    /// Ends all typing indicators. They are not replayed, so a client clears them when the connection closes.
     mutating func connectionClosed() { for id in typists.keys { forgetTypists(in: id) } }
 
     private mutating func beginViewsAnew() { for id in views.keys { views[id]?.events.append(.beginAnew) } }
@@ -40,7 +39,7 @@ struct ClientRecord {
     // MARK: Packets
 
     /// Adds a packet.
-    /// - Returns: the conversation whose messages have to be loaded, if there is one.
+    /// - Returns: The conversation whose messages must be loaded, if there is one.
     mutating func note(_ packet: ReceivedPacket) -> String? {
         let restarts = ledger.restarts
         _ = ledger.note(packet)
@@ -63,13 +62,13 @@ struct ClientRecord {
         append(.told(position: position, what: what), to: id)
         views[id]?.mirror.apply(packet.json)
         guard packet.isChange("create", of: "Conversation") else { return nil }
-        // A user who is added right after a change is told of the change by this packet alone.
+        // For a user who is added right after a change, this packet is the only one with the changed values.
         values.formUnion(strings(in: packet.data["metadata"]))
         append(.shown(position: packet.data["position"].int ?? 0), to: id)
         return id
     }
 
-    /// Adds a load of a conversation's messages, which held all up to a position.
+    /// Adds a load of a conversation's messages up to a position.
     mutating func listed(_ id: String, upTo position: Int) { append(.listed(position: position), to: id) }
 
     private mutating func append(_ event: History.View.Event, to id: String) {
@@ -82,7 +81,7 @@ struct ClientRecord {
         return (tree.object ?? [:]).values.flatMap { strings(in: $0) }
     }
 
-    /// Returns true if a packet tells the user that they were removed from the conversation.
+    /// Returns true if a packet removes the user from the conversation.
     private func removesUser(_ packet: ReceivedPacket) -> Bool {
         (packet.data.array ?? []).contains { $0["operation"].string == "remove" && $0["id"].string == "layer:///identities/\(user)" }
     }

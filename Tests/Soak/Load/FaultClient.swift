@@ -5,21 +5,21 @@ import StrataCommand
 import Synchronization
 import TestCluster
 
-/// A client that wants to stay connected whatever happens, as stock clients do: when it loses its connection it tries another gateway, again and again, and has
-/// replayed what came since its last packet.
+/// A client that behaves like a stock client under faults: after each lost connection it connects to another gateway,
+/// and replays the changes since its last packet.
 final class FaultClient: Sendable {
     private struct State {
         var record: ClientRecord
-        /// The time to replay from, until a replay has been answered with success.
+        /// The time to replay from, until a replay has succeeded.
         var owedFrom: String?
         var socket: ProtocolSocket?
-        /// The number of packets of the present connection that are in the record.
+        /// The number of packets of the current connection that are in the record.
         var noted = 0
-        /// The index of the packet that answered the replay of the present connection; nil until it was answered with success.
+        /// The index of the packet with the successful answer to the replay of the current connection; nil before it.
         var answer: Int?
-        /// True if all that the replay brought is in the record.
+        /// True if all packets of the replay are in the record.
         var isCaughtUp: Bool { answer.map { $0 < noted } ?? false }
-        /// The state of its connection, for failure messages.
+        /// The state of the connection, for failure messages.
         var standing = "has not begun"
     }
 
@@ -34,7 +34,7 @@ final class FaultClient: Sendable {
         state = ObservedState(State(record: ClientRecord(of: user.user, recorder)))
     }
 
-    /// Connects, and stays so until ``stop()``.
+    /// Connects, and stays connected until ``stop()``.
     func start() {
         keeper.withLock { $0 = Task { await self.keepConnected() } }
     }
@@ -51,20 +51,20 @@ final class FaultClient: Sendable {
     var views: [History.View] { state.change { Array($0.record.views.values) } }
     var standing: String { state.change { $0.standing } }
 
-    /// Waits until it is connected and has been told all it missed.
+    /// Waits until the client is connected and has caught up.
     func caughtUp(within limit: Duration) async -> Bool { await state.first(within: limit) { $0.isCaughtUp ? true : nil } ?? false }
 
-    /// Waits until a message with this text has come.
+    /// Waits until the client has received a message with this text.
     func hasRead(_ text: String, within limit: Duration) async -> Bool {
         await state.first(within: limit) { $0.record.texts.contains(text) ? true : nil } ?? false
     }
 
-    /// Waits until it has been told that metadata has this value.
+    /// Waits until the client has received this metadata value.
     func hasSeen(_ value: String, within limit: Duration) async -> Bool {
         await state.first(within: limit) { $0.record.values.contains(value) ? true : nil } ?? false
     }
 
-    /// Waits until it holds what the server shows its user. What it lacks at the end of that time, the checker finds.
+    /// Waits until the client's state equals the server's view. The checker reports differences that remain.
     func agrees(with conversation: History.Conversation, within limit: Duration) async {
         _ = await state.first(within: limit) { state in
             state.record.views[conversation.id].map { $0.differences(in: conversation).isEmpty } ?? true ? true : nil
@@ -117,7 +117,7 @@ final class FaultClient: Sendable {
         recorder.add(faults: socket.violations.map { "\(user.user): \($0)" })
     }
 
-    /// Asks until it is answered: a service may be away.
+    /// Requests a replay or the counter until an answer succeeds, because a service may be unavailable.
     private func catchUp(_ socket: ProtocolSocket, from time: String?) async {
         while socket.closure == nil, !Task.isCancelled {
             note("asks for \(time.map { "a replay from \($0)" } ?? "its counter")")
@@ -137,7 +137,7 @@ final class FaultClient: Sendable {
                 }
                 state.change { $0.standing = "was refused what it missed: \(answer.errorID ?? "without a reason")" }
             } catch {
-                // A gateway that does not answer is left for another.
+                // Leave a gateway that does not answer.
                 state.change { $0.standing = "was not told what it missed: \(error)" }
                 if (error as? ProtocolClientError)?.code != .closed { await socket.abort() }
                 return
@@ -153,13 +153,13 @@ final class FaultClient: Sendable {
     private func consume(_ packets: AsyncStream<ReceivedPacket>) async {
         for await packet in packets {
             if recorder.journal != nil { note(packet.journalLine(at: .now)) }
-            // Packets that come meanwhile wait.
+            // Later packets are queued during the load.
             if let new = state.change({ $0.record.note(packet) }) { await list(new) }
             state.change { $0.noted = packet.index + 1 }
         }
     }
 
-    /// Loads a conversation's messages. Messages from before the user came are not sent as packets.
+    /// Loads a conversation's messages. Messages from before the user was added are not sent as packets.
     private func list(_ id: String) async {
         for _ in 0..<100 where !Task.isCancelled {
             if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil), answer.isSuccess || answer.status == 404 {

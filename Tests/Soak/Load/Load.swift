@@ -6,14 +6,15 @@ import SeededRandom
 import TestCluster
 import TestSupport
 
-/// Many users in many conversations, all writing, for as long as they are let.
+/// A load of many users who write continuously in many conversations.
 ///
-/// Every change is asked for again, with the same id or the same name, until there is an answer; what came of those that never have one stays unknown.
+/// Every change is retried with the same id or idempotency key until there is an answer. The outcome of a change
+/// without any answer is unknown.
 struct Load: Sendable {
     struct Size: Sendable {
         var users = 14
         var conversations = 6
-        /// Pause between two operations of one user, in milliseconds.
+        /// The pause between two operations of one user, in milliseconds.
         var pause = 20...120
     }
 
@@ -24,11 +25,11 @@ struct Load: Sendable {
     private let size: Size
     private let seed: UInt64
 
-    /// How often a change is asked for while there is no answer.
+    /// The maximum number of attempts of a change without an answer.
     private static let attempts = 20
 
     /// Signs the users in, connects them and creates the conversations.
-    /// - Parameter prepare: is called before the first conversation is created.
+    /// - Parameter prepare: Called before the first conversation is created.
     static func start(
         _ size: Size, seed: UInt64, on system: any TestSystem, journal: Journal? = nil, prepare: (TestApp) async throws -> Void = { _ in }
     ) async throws -> Load {
@@ -42,7 +43,7 @@ struct Load: Sendable {
         var generator = SeededGenerator(seed: seed)
         var conversations: [String] = []
         for index in 0..<size.conversations {
-            // The first holds all users.
+            // The first conversation contains all users.
             let others = users.filter { _ in index == 0 || generator.chance(50) }.filter { $0.user != users[index % users.count].user }
             conversations.append(try await users[index % users.count].converse(with: others, distinct: false).id)
         }
@@ -56,7 +57,6 @@ struct Load: Sendable {
         }
     }
 
-    /// Writes until `body` has returned.
     func run(while body: () async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, client) in clients.enumerated() {
@@ -67,7 +67,7 @@ struct Load: Sendable {
         }
     }
 
-    /// Waits until every client has been told everything, then reads what the system holds.
+    /// Waits until every client has received everything, then reads the final state of the system.
     func settle(_ system: any TestSystem, within limit: Duration) async throws -> History {
         let deadline = ContinuousClock.now + limit
         await awaitReplays(until: deadline)
@@ -75,22 +75,24 @@ struct Load: Sendable {
         for round in 1...20 {
             let ends = try await end(round, until: deadline)
             state = try await ServerState.read(conversations, of: clients.map(\.user), on: system)
-            // What was asked for over a network that was broken may be done long after it was given up: then all have to be told that, too.
+            // A request over a broken network may be executed long after the client gave up. All clients must then
+            // receive that change, too.
             let isLast = state.allSatisfy { conversation in
                 ends[conversation.id].map { conversation.log.last?.kind == .metadata([.init(path: Self.endPath, value: $0)]) } ?? true
             }
             if isLast, try await ServerState.areUnchanged(state, on: system) { break }
         }
-        // A client may have lost its connection meanwhile, as when gateways notice that a clock was set back. In the middle of a replay it holds what was.
+        // A client may have lost its connection in the meantime, for example when gateways detect a clock that was set
+        // back. During a replay its state is outdated.
         await awaitReplays(until: deadline)
-        // The counts that a repair made come behind the changes it brought.
+        // The counts after a repair follow the changes of the repair.
         let patience = ContinuousClock.now + .seconds(10)
         for conversation in state { for client in clients { await client.agrees(with: conversation, within: patience - .now) } }
         for client in clients { await client.stop() }
         return recorder.history(views: clients.flatMap(\.views), conversations: state)
     }
 
-    /// Waits until every client has been told what it missed.
+    /// Waits until every client has received the changes it missed.
     private func awaitReplays(until deadline: ContinuousClock.Instant) async {
         for client in clients where await !client.caughtUp(within: deadline - .now) {
             recorder.add(faults: ["\(client.user.user) did not come back: it \(client.standing)"])
@@ -99,9 +101,10 @@ struct Load: Sendable {
 
     private static let endPath = "end"
 
-    /// Writes a last value to the metadata of each conversation, and waits until its users have been told. A last message would not do: it tells what
-    /// the last message is and how many there are, whatever was told of that before.
-    /// - Returns: the values, by conversation; none where no client takes part.
+    /// Writes a final value to the metadata of each conversation, and waits until its users have received it. A final
+    /// message would not suffice, because it also carries the last message and the counts, and would thereby hide
+    /// missing changes.
+    /// - Returns: The values by conversation, without conversations in which no client takes part.
     private func end(_ round: Int, until deadline: ContinuousClock.Instant) async throws -> [String: String] {
         var ends: [String: String] = [:]
         for id in conversations {
@@ -117,14 +120,14 @@ struct Load: Sendable {
         return ends
     }
 
-    /// Nil: two have removed each other, and no user is in it.
+    /// Returns the participants; nil if two users have removed each other and none are left.
     private func members(of id: String, until deadline: ContinuousClock.Instant) async throws -> Set<String>? {
         for client in clients {
             while true {
                 let answer = try await client.user.call("GET", layerPath(id))
                 let members = (answer.json["participants"].array ?? []).compactMap { $0["user_id"].string }
                 if !members.isEmpty { return Set(members) }
-                // Former participants are shown an empty list, others nothing.
+                // Former participants see an empty list; other users get no conversation.
                 if answer.status < 500 { break }
                 guard ContinuousClock.now < deadline else { throw LoadError("\(id) cannot be loaded: \(answer.status)") }
                 try await Task.sleep(for: .milliseconds(100))
@@ -150,7 +153,7 @@ struct Load: Sendable {
         let mark = "\(client.user.user)-\(number)"
         switch generator.int(0...99) {
         case 0...49: await send("text \(mark)", to: id, as: client, &generator, attempts: Self.attempts)
-        // Contended keys, keys of one's own, and trees under either.
+        // Contended keys, keys of one user, and trees below both.
         case 50...57: await set(generator.pick(["title", "a", "a.b", "a.c.d"]), "value \(mark)", in: id, as: client)
         case 58...67: await set("own.\(client.user.user).k\(generator.int(0...3))", "value \(mark)", in: id, as: client)
         case 68...69: await patch(.delete(path: generator.pick(["a", "a.b", "own.\(client.user.user)"])), in: id, as: client)
@@ -162,7 +165,7 @@ struct Load: Sendable {
         }
     }
 
-    /// - Returns: the message's id.
+    /// Sends a message and returns its id.
     @discardableResult
     private func send(
         _ text: String, to id: String, as client: FaultClient, _ generator: inout SeededGenerator, attempts: Int
@@ -187,7 +190,7 @@ struct Load: Sendable {
     }
 
     private func changeParticipants(of id: String, as client: FaultClient, _ generator: inout SeededGenerator) async {
-        // No user leaves the first conversation, so that it stays large; a conversation without participants could not be read.
+        // No user leaves the first conversation, so that it stays large and keeps participants who can read it.
         let other = generator.pick(clients.filter { $0 !== client }).user.user
         if generator.chance(50), id != conversations.first {
             await patch(.remove(user: other), in: id, as: client)
@@ -232,16 +235,16 @@ struct Load: Sendable {
 
     // MARK: Recording
 
-    /// What an answer says.
+    /// The result of an attempt.
     private enum Outcome {
         case done
-        /// Because of who asks for what.
+        /// The server refused the request because of the user's permissions.
         case refused
-        /// A refusal that this load gives no reason for: a client that believed it would give up, or sign out.
+        /// A refusal without a cause in this load. A client that believed it would give up or sign out.
         case wrong(String)
-        /// Not done, says the server, or perhaps it is.
+        /// The outcome is open: the server says it did nothing, or does not answer.
         case open
-        /// The server does not know itself what happened.
+        /// The server answered with 500, and does not know the outcome.
         case broken
 
         init(_ isSuccess: Bool, _ error: String?) {
@@ -258,7 +261,7 @@ struct Load: Sendable {
         }
     }
 
-    /// Asks for a change under a name: whatever is lost, and however often it is asked for, it is carried out once.
+    /// Makes a change with an idempotency key, so that it is applied once, however often it is retried.
     private func record(
         _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = Self.attempts, _ method: String, _ path: String,
         _ body: JSONValue
@@ -282,12 +285,12 @@ struct Load: Sendable {
             recorder.journal?.write("\(client.user.user) asks, \(number + 1): \(action) in \(id)")
             let answer = try? await attempt()
             recorder.journal?.write("\(client.user.user) answered, \(number + 1): \(answer.map { "\($0)" } ?? "not at all"): \(action) in \(id)")
-            // Whatever breaks, stock clients retry 503, and drop what is answered with 500.
+            // Stock clients retry after 503 but give up after 500, so 500 is a fault in any case.
             if case .broken? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with 500"]) }
             if case .wrong(let error)? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with \(error)"]) }
             switch answer {
             case .done?: outcome = .acknowledged
-            // What an attempt without an answer may have done is not undone by the refusal of the next.
+            // A refusal does not exclude that an earlier attempt without an answer was applied.
             case .refused?, .wrong?: outcome = isOpen ? .unknown : .refused
             case .open?, .broken?, nil:
                 isOpen = true
@@ -303,7 +306,6 @@ struct Load: Sendable {
     }
 }
 
-/// A run that could not be carried out.
 struct LoadError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -3,7 +3,7 @@
 import StrataCommand
 import Synchronization
 
-/// Where all clients of a run write down what they do and are told.
+/// The record of all clients of a run: their operations and the packets they received.
 final class Recorder: Sendable {
     private struct State {
         var operations: [History.Operation] = []
@@ -14,7 +14,7 @@ final class Recorder: Sendable {
         var largestTree: Int?
     }
 
-    /// The record that explains a failure; nil if none is kept.
+    /// The journal that helps to explain a failure; nil if none is kept.
     let journal: Journal?
     private let moments = Atomic<Int>(0)
     private let state = ObservedState(State())
@@ -22,7 +22,7 @@ final class Recorder: Sendable {
 
     init(journal: Journal? = nil) { self.journal = journal }
 
-    /// The next moment: greater than all that were drawn before.
+    /// Returns the next moment, which is greater than all earlier ones.
     func moment() -> Int { moments.add(1, ordering: .sequentiallyConsistent).newValue }
 
     var seconds: Double {
@@ -38,34 +38,34 @@ final class Recorder: Sendable {
     }
     func add(_ typing: History.Typing) { state.change { $0.typing.append(typing) } }
     func add(faults: [String]) { state.change { $0.faults += faults } }
-    /// A hostile user did what it meant to do.
+    /// Records a successful action of a hostile user.
     func note(_ hostility: Hostility) { state.change { $0.hostile[hostility, default: 0] += 1 } }
-    /// The server took a tree of so many bytes, which is more than it says.
+    /// Records the size of a metadata tree that the server accepted above its limit, in bytes.
     func noteTree(of bytes: Int) { state.change { $0.largestTree = max($0.largestTree ?? 0, bytes) } }
-    /// What the server let hostile users do that it should not, in words.
+    /// Descriptions of the harm that the server should have prevented.
     var harm: [String] { state.change { $0.largestTree.map { ["metadata of \($0) bytes was accepted"] } ?? [] } }
-    /// What hostile users have not done, in words: harm that was not tried shows nothing.
+    /// Descriptions of the hostilities that were never performed. A run without them proves nothing about them.
     var untriedHarm: [String] {
         state.change { state in Hostility.allCases.filter { state.hostile[$0] == nil }.map { "hostile users did not get to \($0)" } }
     }
-    /// Waits until each of them has been done.
+    /// Waits until each hostility has been performed.
     func hasAllHostilities(within limit: Duration) async -> Bool {
         await state.first(within: limit) { $0.hostile.count == Hostility.allCases.count ? true : nil } ?? false
     }
 
-    /// Waits until a client is told that `typist` has done so.
+    /// Waits until a client receives this typing action of `typist`.
     func hasTyping(_ action: String, by typist: String, within limit: Duration) async -> Bool {
         await state.first(within: limit) { $0.typing.contains { $0.typist == typist && $0.action == action } ? true : nil } ?? false
     }
 
-    /// Waits until the server has acknowledged so many operations more.
+    /// Waits until the server has acknowledged `count` further operations.
     @discardableResult
     func hasAcknowledged(_ count: Int, within limit: Duration) async -> Bool {
         let goal = state.change { $0.acknowledged } + count
         return await state.first(within: limit) { $0.acknowledged >= goal ? true : nil } ?? false
     }
 
-    /// How many operations came out how.
+    /// The number of operations by outcome.
     var counts: (acknowledged: Int, refused: Int, unknown: Int) {
         state.change { state in
             state.operations.reduce(into: (0, 0, 0)) { counts, operation in
@@ -78,7 +78,7 @@ final class Recorder: Sendable {
         }
     }
 
-    /// All of it, with what was read of the system.
+    /// Returns the history of the run, with the final state of the system.
     func history(views: [History.View], conversations: [History.Conversation]) -> History {
         state.change { state in
             History(

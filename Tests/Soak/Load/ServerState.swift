@@ -4,7 +4,7 @@ import LocalServers
 import ProtocolClient
 import TestCluster
 
-/// What a system holds when all is over: its change log, from the database, and what it shows its users.
+/// The final state of a system: the change log from the database, and the users' views.
 enum ServerState {
     static func read(_ ids: [String], of users: [TestUser], on system: any TestSystem) async throws -> [History.Conversation] {
         let uuids = ids.map { String($0.dropFirst("layer:///conversations/".count)) }
@@ -39,7 +39,8 @@ enum ServerState {
         return conversations
     }
 
-    /// What each user is shown of a conversation and its messages, in the order of the users; all are asked at the same time.
+    /// Returns each user's view of a conversation and its messages, in the order of the users. All requests run
+    /// concurrently.
     private static func shown(_ id: String, to users: [TestUser]) async throws -> [(RESTAnswer, [JSONValue])] {
         try await withThrowingTaskGroup(of: (Int, RESTAnswer, [JSONValue]).self) { group in
             for (index, user) in users.enumerated() {
@@ -52,14 +53,14 @@ enum ServerState {
         }
     }
 
-    /// Whether nothing has been written to these since they were read.
+    /// Returns true if nothing was written to these conversations after they were read.
     static func areUnchanged(_ conversations: [History.Conversation], on system: any TestSystem) async throws -> Bool {
         let uuids = Dictionary(uniqueKeysWithValues: conversations.map { (String($0.id.dropFirst("layer:///conversations/".count)), $0) })
         let logs = try await logs(of: Array(uuids.keys), system)
         return uuids.allSatisfy { uuid, conversation in logs[uuid]?.last?.position == conversation.log.last?.position }
     }
 
-    /// What a service cannot answer just after a fault is asked for again, as stock clients do.
+    /// Loads a resource, with the retries of stock clients for a service that is unavailable after a fault.
     private static func load(_ path: String, as user: TestUser) async throws -> RESTAnswer {
         let deadline = Waiting.deadline
         while true {
@@ -88,7 +89,7 @@ enum ServerState {
 
     // MARK: The log
 
-    /// By the UUIDs of the conversations.
+    /// Returns the change logs by the UUIDs of the conversations.
     private static func logs(of ids: [String], _ system: any TestSystem) async throws -> [String: [History.Conversation.Change]] {
         let sql =
             "SELECT conversation_id, position, kind, coalesce(message_id::text, ''), coalesce(operations::text, '{}') "
@@ -103,14 +104,14 @@ enum ServerState {
         return logs
     }
 
-    /// How often the database had to end a statement because it and another one waited for each other.
+    /// Returns the number of deadlocks that the database has resolved.
     static func deadlocks(_ system: any TestSystem) async throws -> Int {
         try await query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", system).first.flatMap { Int($0) } ?? 0
     }
 
-    /// The rows, with tabs between their columns.
+    /// Runs a query and returns its rows, with tabs between the columns.
     private static func query(_ sql: String, _ system: any TestSystem) async throws -> [Substring] {
-        // Where there is no server, the client alone may be there.
+        // A machine without a server may have only the client.
         let psql = try (try? Programs.findPostgres("psql")) ?? Programs.find("psql")
         let exit = try await ChildProcess.run(
             Launch(

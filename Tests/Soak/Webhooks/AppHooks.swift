@@ -5,7 +5,7 @@ import ProtocolClient
 import StrataCommand
 import TestCluster
 
-/// The webhooks of the load's app, through the Server API.
+/// The webhooks of the load's app, accessed through the Server API.
 struct AppHooks: Sendable {
     let app: TestApp
     /// The base URL of the receiver.
@@ -20,7 +20,7 @@ struct AppHooks: Sendable {
         try await app.system.client(0, .v3).call(method, path, body: body, headers: headers, deadline: deadline)
     }
 
-    /// Registers the hooks and waits until they are active: from then on every change is recorded for them.
+    /// Registers the hooks and waits until they are active. From then on every change is recorded for them.
     func register(_ hooks: [TestHook], within limit: Duration = .seconds(90)) async throws {
         let deadline = ContinuousClock.now + limit
         for hook in hooks {
@@ -36,7 +36,7 @@ struct AppHooks: Sendable {
             let found = answer?.json.array ?? []
             if found.count == hooks.count, found.allSatisfy({ $0["status"].string == "active" }) { return }
             guard .now < deadline else { throw LoadError("webhooks do not become active: \(answer?.json.text ?? "no answer")") }
-            // A busy machine may answer the challenge too late.
+            // A hook becomes inactive if a busy machine answers the challenge too late. It is then activated again.
             for hook in found where hook["status"].string == "inactive" {
                 guard let id = hook["id"].string?.split(separator: "/").last else { continue }
                 _ = try? await call("POST", "\(path)/\(id)/activate", deadline: deadline)
@@ -45,12 +45,12 @@ struct AppHooks: Sendable {
         }
     }
 
-    /// Reads the hooks again and again until the task is cancelled, as a console does.
-    /// - Returns: a sentence for each hook that was seen inactive: it lacks the changes of that time.
+    /// Polls the hooks until the task is cancelled, as a console does.
+    /// - Returns: A sentence for each hook that was ever inactive, because it lacks the changes of that time.
     func watch(every pause: Duration = .milliseconds(500)) async -> [String] {
         var inactive: [String: String] = [:]
         while !Task.isCancelled {
-            // A service may be away, and then there is no answer.
+            // There is no answer while a service is unavailable.
             let answer = try? await call("GET", path, deadline: .now + .seconds(5))
             for hook in answer?.json.array ?? [] where hook["status"].string != "active" {
                 let url = hook["target_url"].string ?? ""

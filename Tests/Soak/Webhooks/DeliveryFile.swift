@@ -7,11 +7,10 @@ import Synchronization
 enum DeliveryFile {
     static func path(in directory: String) -> String { "\(directory)/deliveries.jsonl" }
 
-    /// Appends deliveries.
     final class Writer: Sendable {
         private let handle: Mutex<FileHandle>
 
-        /// Begins an empty file.
+        /// Creates an empty file.
         init(directory: String) throws {
             let url = URL(fileURLWithPath: DeliveryFile.path(in: directory))
             try Data().write(to: url)
@@ -24,19 +23,19 @@ enum DeliveryFile {
         }
     }
 
-    /// Reads a file that grows.
+    /// A reader of a file that grows.
     struct Reader {
         private let url: URL
         private var offset: UInt64 = 0
         private(set) var deliveries: [HookDelivery] = []
 
-        /// Deliveries of events that had arrived before.
+        /// The number of repeated deliveries of an event.
         var repetitions: Int { deliveries.count - Set(deliveries.map { [$0.hook, $0.id] }).count }
 
         init(directory: String) { url = URL(fileURLWithPath: DeliveryFile.path(in: directory)) }
 
-        /// Reads the lines that were added.
-        /// - Throws: if there is no file, or a line is not a delivery.
+        /// Reads the added lines.
+        /// - Throws: An error if the file does not exist or a line is not a delivery.
         mutating func read() throws {
             let handle = try FileHandle(forReadingFrom: url)
             defer { try? handle.close() }

@@ -4,7 +4,7 @@ import Foundation
 import ProtocolClient
 import TestCluster
 
-/// An event that a receiver of webhooks was sent, and accepted.
+/// A webhook event that a receiver accepted.
 struct HookDelivery: Codable, Sendable, Equatable {
     /// The facts of an event that the judge compares with a conversation's log.
     enum Content: Codable, Sendable, Hashable {
@@ -12,25 +12,24 @@ struct HookDelivery: Codable, Sendable, Equatable {
         case conversationDeleted
         /// The operations in order, as `set a.b=c` or `delete a`.
         case metadata([String])
-        /// User ids in the order of text.
+        /// The user ids in text order.
         case added([String])
         case removed([String])
         case message(id: String)
         case messageDeleted(id: String)
-        /// Positions as in the log.
+        /// A range of positions, as in the log.
         case receipts(user: String, isRead: Bool, from: Int, to: Int)
         /// An event that the load does not cause.
         case other(String)
     }
 
-    /// The path of the hook's URL.
     let hook: String
-    /// The seconds since 1970 at which it arrived.
+    /// The time of arrival, in seconds since 1970.
     let time: Double
     let id: String
     let conversation: String
     let content: Content
-    /// A hash of the body, so that repetitions can be compared.
+    /// A hash of the body, for the comparison of repetitions.
     let digest: UInt64
 
     init(hook: String, time: Double, id: String, conversation: String, content: Content, digest: UInt64) {
@@ -80,7 +79,7 @@ struct HookDelivery: Codable, Sendable, Equatable {
 
     private static func userID(_ json: JSONValue) -> String { String((json.string ?? "").dropFirst("layer:///identities/".count)) }
 
-    /// FNV-1a.
+    /// Returns an FNV-1a hash.
     private static func digest(of bytes: [UInt8]) -> UInt64 {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Judges the deliveries of webhooks by the promises of docs/server-api.md, Delivery. Pure.
+/// A judge of webhook deliveries, by the promises of docs/server-api.md, Delivery. It is pure.
 ///
-/// The hooks were active before the conversations were created, and to the end. Of each hook and conversation:
+/// The hooks were active from before the creation of the conversations to the end. For each hook and conversation:
 ///
 /// | Promise | Violation |
 /// |---|---|
 /// | Every change of the log that the hook takes arrives. | lost |
 /// | An acknowledged read receipt arrives. | lost |
-/// | Events arrive in the order of the log. A repetition of an event, known by its id, may arrive at any time. | reordered |
-/// | A repetition tells of the same change, and shows the same message; a conversation is shown as it is then. | inconsistent |
+/// | Events arrive in the order of the log. Repetitions (same event id) may arrive later. | reordered |
+/// | A repetition reports the same change and message; a conversation has its present state. | inconsistent |
 /// | Nothing else arrives. | invented |
 struct HookJudge {
     private let history: History
@@ -30,7 +30,7 @@ struct HookJudge {
     private mutating func found(_ kind: Violation.Kind, _ what: String) { violations.append(Violation(kind: kind, what: what)) }
 
     /// Removes repetitions.
-    /// - Returns: the first arrivals of each conversation's events, in order.
+    /// - Returns: The first deliveries of each conversation's events, in order.
     private mutating func firstArrivals(_ deliveries: [HookDelivery]) -> [String: [HookDelivery.Content]] {
         var known: [String: HookDelivery] = [:]
         var firsts: [String: [HookDelivery.Content]] = [:]
@@ -61,7 +61,7 @@ struct HookJudge {
         checkReads(receipts, of: conversation, name)
     }
 
-    /// The events of a change, in order.
+    /// Returns the events of a change, in order.
     private static func contents(of change: History.Conversation.Change) -> [HookDelivery.Content] {
         switch change.kind {
         case .created: [.conversationCreated]
@@ -75,7 +75,7 @@ struct HookJudge {
         }
     }
 
-    /// Receipts come behind the messages they are of.
+    /// Checks that receipts arrive after their messages.
     private mutating func checkOrder(of arrived: [HookDelivery.Content], _ conversation: History.Conversation, _ name: String) {
         var positions: [String: Int] = [:]
         for change in conversation.log {
@@ -90,7 +90,8 @@ struct HookJudge {
         }
     }
 
-    /// Acknowledged reads by users who were there when the message was sent, and stayed. Messages from before a user came count as read without a receipt.
+    /// Checks that a receipt arrived for each acknowledged read. The check covers users who were participants from the
+    /// message to the end. Messages from before a user was added count as read without a receipt.
     private mutating func checkReads(_ receipts: [HookDelivery.Content], of conversation: History.Conversation, _ name: String) {
         var positions: [String: Int] = [:]
         for change in conversation.log {
@@ -113,7 +114,7 @@ struct HookJudge {
         }
     }
 
-    /// The elements of `one` that `other` does not have, each as often as it lacks them.
+    /// Returns the elements of `one` that `other` lacks, counting duplicates.
     private static func difference(_ one: [HookDelivery.Content], _ other: [HookDelivery.Content]) -> [HookDelivery.Content] {
         var counts = other.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         return one.filter { content in
@@ -123,7 +124,7 @@ struct HookJudge {
         }
     }
 
-    /// The elements of `one` that `other` has, too, each as often as both have them.
+    /// Returns the elements that both have, in the order of `one`, counting duplicates.
     private static func common(_ one: [HookDelivery.Content], _ other: [HookDelivery.Content]) -> [HookDelivery.Content] {
         var counts = other.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         return one.filter { content in

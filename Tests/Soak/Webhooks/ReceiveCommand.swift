@@ -13,7 +13,7 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     @Option(help: "The port to listen on.")
     var port = 8080
-    // Not an option: `soak` has one of this name, and would take it for its own.
+    // An argument, because `soak` has an option of the same name that would consume the value.
     @Argument(help: "The directory in which deliveries are recorded: that of `soak --journal`.")
     var journal: String
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A webhook of the load's app.
 struct TestHook: Sendable {
-    /// The path of its URL.
+    /// The path of the hook's URL.
     let path: String
     let version: String
     let events: [String]
 
-    /// One that takes all events, and one of each older version.
+    /// A hook for all events, and one for each older version.
     static let all = [
         TestHook(
             path: "/all", version: "3.0",
@@ -20,10 +19,8 @@ struct TestHook: Sendable {
         TestHook(path: "/messages", version: "1.0", events: ["message.sent"]),
     ]
 
-    /// True if the hook takes receipts.
     var takesReceipts: Bool { events.contains("Receipt.created") }
 
-    /// True if the hook takes an event with this content.
     func takes(_ content: HookDelivery.Content) -> Bool {
         let names =
             switch content {

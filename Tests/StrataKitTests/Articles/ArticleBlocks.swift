@@ -2,12 +2,11 @@
 
 import Foundation
 
-/// The Swift in the articles about StrataKit, as a source file, so that the compiler sees it.
+/// The Swift code blocks of the StrataKit articles, combined into a source file, so that the compiler checks them.
 struct ArticleBlocks {
-    /// Each article with its blocks, in the order of the names.
+    /// The articles and their code blocks, sorted by article name.
     let articles: [(name: String, blocks: [String])]
 
-    /// Reads all articles.
     init() throws {
         let folder = Repository.root.appending(path: "Clients/StrataKit/StrataKit.docc")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).filter { $0.pathExtension == "md" }
@@ -16,12 +15,13 @@ struct ArticleBlocks {
             .filter { !$0.blocks.isEmpty }
     }
 
-    /// What is between ```` ```swift ```` and ```` ``` ````, each without its line feed at the end.
+    /// Returns the code blocks between ```` ```swift ```` and ```` ``` ````, each without its trailing line feed.
     static func blocks(in text: String) -> [String] {
         text.components(separatedBy: "\n```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
     }
 
-    /// Each article is a namespace, and each block in it another one: blocks of one article may declare the same names.
+    /// The generated source file. Each article and each block has its own namespace, because blocks of one article may
+    /// declare the same names.
     var source: String {
         let header = """
             // SPDX-License-Identifier: Apache-2.0

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("the Swift in documents")
 struct ArticleBlocksTests {
-    /// What is generated is compiled with these tests. `STRATA_ARTICLES_WRITE=1` writes it anew.
+    /// The generated file is compiled with these tests. `STRATA_ARTICLES_WRITE=1` regenerates it.
     @Test("every block of the articles about StrataKit is in the file that is compiled")
     func articles() throws {
         let blocks = try ArticleBlocks()
@@ -19,7 +19,7 @@ struct ArticleBlocksTests {
             "An article has changed. Run this test with STRATA_ARTICLES_WRITE=1, and commit the file.")
     }
 
-    /// The example is compiled as a target of its own.
+    /// The example is also compiled as a separate target.
     @Test("README shows the example Hello as it is, without its first lines")
     func readme() throws {
         let example = try Repository.text("Examples/Hello/Sources/Hello/Hello.swift")

@@ -76,7 +76,7 @@ struct ChangeStreamTests {
 }
 
 extension [ObjectChange] {
-    /// What the key `number` has after a change of metadata.
+    /// The value of the metadata key `number` after a change.
     fileprivate var metadataNumber: String? {
         guard case .conversation(let conversation)? = first?.object else { return nil }
         return conversation.metadata["number"]

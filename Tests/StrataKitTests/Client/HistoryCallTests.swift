@@ -11,7 +11,7 @@ struct HistoryCallTests {
     private let user: SignedInClient
     private let chat: Conversation
 
-    /// Of 20 messages the newest is here.
+    /// The server has 20 messages; only the newest is on the device.
     init() async throws {
         let (user, id) = (try SignedInClient(), ConversationID.test(1))
         let last = WireJSON.message(.test(21), in: id, at: 21, isUnread: false)
@@ -45,7 +45,8 @@ struct HistoryCallTests {
 }
 
 extension SyncEngine {
-    /// As if the server had answered the first request of a socket. Nothing goes over the network, because the engine does not run.
+    /// Simulates a successful answer to the first request of a socket. Nothing is sent, because the engine is not
+    /// running.
     fileprivate func becomeLive() {
         _ = machine.socketOpened(core.cursor, answered: [], history: [])
         _ = machine.baselineAnswered(isSuccess: true, timestamp: nil, cursor: core.cursor, at: .now)

@@ -3,7 +3,7 @@ import RequirementTrait
 import StrataKit
 import Testing
 
-/// As an app sees it: with the public declarations alone.
+/// Uses the public declarations only, like an app.
 @Suite("reading metadata")
 struct MetadataReadingTests {
     private func isWritable<Root, Value>(_ path: WritableKeyPath<Root, Value>) -> Bool { true }

@@ -68,6 +68,5 @@ struct MetadataUseTests {
 }
 
 extension SyncEngine {
-    /// The pending changes, in order.
     fileprivate var queue: [QueuedOperation] { core.queue.all }
 }

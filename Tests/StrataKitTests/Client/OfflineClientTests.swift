@@ -49,7 +49,7 @@ struct OfflineClientTests {
         try await client.deauthenticate()
     }
 
-    /// The moments at which the process may end: so many of the store's files are removed.
+    /// The arguments are the points at which the process may end: the number of store files already removed.
     @Test("signing out that was cut off leaves nothing after the next start", .proves("AUTH-7"), arguments: 0...4)
     func signOutCutOff(_ removed: Int) async throws {
         let first = try clients.client((ana, "a"), (ben, "b"))

@@ -5,7 +5,8 @@ import ProtocolClient
 
 @testable import StrataKit
 
-/// A client of the user `ana` with a store of its own and without a connection: the test puts into the store what a server would say.
+/// A client of the user `ana` with its own store and without a connection. Tests write the server's packets to the
+/// store directly.
 final class SignedInClient: Sendable {
     let client: StrataClient
     private let folder: URL
@@ -32,7 +33,7 @@ final class SignedInClient: Sendable {
         try await engine.write { store in for packet in packets { try store.applyPacket(packet) } }
     }
 
-    /// A conversation of `ana` and `ben` that the server has.
+    /// Adds a conversation of `ana` and `ben` that exists on the server.
     func addConversation(_ id: ConversationID, metadata: JSONValue = [:]) async throws -> Conversation {
         try await apply(WireJSON.created(WireJSON.conversation(id, metadata: metadata)))
         guard let conversation = try await client.conversation(id) else { throw StrataError(.unknown, "no conversation") }
@@ -47,7 +48,7 @@ final class SignedInClient: Sendable {
     }
 }
 
-/// Why something throws; nil if it does not.
+/// Returns the code of the error that `body` throws; nil if it does not throw.
 func errorCode(_ body: () async throws -> Void) async -> StrataError.Code? {
     do {
         try await body()

@@ -16,7 +16,7 @@ struct WaitingTests {
         let gone = ConversationID.test(2)
         let first = Task { _ = try await user.client.waitForCreation(of: message, timeout: .milliseconds(100)) }
         let second = Task { _ = try await user.client.waitForCreation(of: gone, timeout: .milliseconds(100)) }
-        // Both come and go before the app can see them; other changes go on.
+        // Both objects are created and deleted before the app can see them; other changes follow.
         try await user.apply(
             WireJSON.created(WireJSON.message(message, in: chat, at: 3)), WireJSON.deleted(message, in: chat, at: 4),
             WireJSON.created(WireJSON.conversation(gone)), WireJSON.deleted(gone))

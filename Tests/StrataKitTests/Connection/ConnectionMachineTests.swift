@@ -3,7 +3,7 @@ import Testing
 
 @testable import StrataKit
 
-/// A machine and what it was told, at seconds after a start.
+/// A connection machine with helpers for events at a given number of seconds after the start.
 struct ConnectionScene {
     var machine = ConnectionMachine()
     let start = ContinuousClock.now
@@ -17,10 +17,10 @@ struct ConnectionScene {
         machine.handle(event, at: start + second, random: random)
     }
 
-    /// Seconds from the start to the deadline.
+    /// The deadline in seconds after the start.
     var deadline: Double? { machine.deadline.map { (($0 - start) / .milliseconds(1)).rounded() / 1000 } }
 
-    /// A machine with an open socket, number 1.
+    /// Returns a scene with an open socket, number 1.
     static func open() -> ConnectionScene {
         var scene = ConnectionScene()
         _ = scene.on(.start)

@@ -11,7 +11,6 @@ struct ContentTransferTests {
     private let server = FakeContentServer()
     private let bytes = Data((0..<100).map { UInt8($0) })
 
-    /// A folder, and what a try needs.
     private struct Scene {
         let folder: ContentFolder
         let server: FakeContentServer
@@ -39,7 +38,7 @@ struct ContentTransferTests {
         return ContentDownload(id: id, mimeType: "image/png", size: size, url: url.map { "\($0):\(id)" }, expires: expires)
     }
 
-    /// The bytes of a download that was broken off before.
+    /// Writes the first bytes of a download, as an interrupted attempt would have left them.
     private func leave(_ count: Int, of download: ContentDownload, in scene: Scene) throws {
         try Data(bytes.prefix(count)).write(to: scene.folder.partialFile(of: download.id))
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("the room for content on the disk")
 struct DiskPlanTests {
-    /// Files of 10 bytes, used at 0, 1, 2, ….
+    /// Ten files of 10 bytes, with the times of use 0, 1, 2, …
     private let files = (0..<10).map { DiskPlan.File(name: "f\($0)", size: 10, usedAt: Int64($0), isOnServer: true) }
 
     private func deleted(_ files: [DiskPlan.File], capacity: Int) -> [String] { DiskPlan(files: files, capacity: capacity).deletions.map(\.name) }

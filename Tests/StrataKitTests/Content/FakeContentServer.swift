@@ -4,28 +4,27 @@ import Synchronization
 
 @testable import StrataKit
 
-/// A server of content that does what a test tells it to.
+/// A content server with scripted behaviour.
 final class FakeContentServer: ContentServer {
-    /// What a request does instead of succeeding.
+    /// A fault that replaces the success of a request.
     enum Trouble: Sendable {
         case fails(RequestFailure)
-        /// Ends the download or upload after so many bytes.
+        /// Ends the download or upload after this many bytes.
         case breaksOff(after: Int)
         case refuses
         case beyondEnd
-        /// Sends all bytes though some were asked for.
+        /// Sends all bytes although only a part was requested.
         case sendsAll
-        /// Waits until the task is cancelled.
         case hangs
-        /// Waits after so many bytes, in pieces of 7, until the task is cancelled; then `broken off` is called.
+        /// Sends this many bytes in chunks of 7, waits until the task is cancelled, and records the call `broken off`.
         case hangsAfter(Int)
     }
 
     struct State {
         var contents: [ContentID: Data] = [:]
-        /// What was asked for: `announce`, `upload`, `locate`, `download <url> <offset>`.
+        /// The requests: `announce`, `upload`, `locate`, `download <url> <offset>`.
         var calls: [String] = []
-        /// For the next requests of a kind, in order.
+        /// The faults of the next requests by kind, in order.
         var troubles: [String: [Trouble]] = [:]
         var announced: [UUID: ContentID] = [:]
         var isUploaded = true
@@ -38,7 +37,6 @@ final class FakeContentServer: ContentServer {
 
     var calls: [String] { state.withLock { $0.calls } }
 
-    /// Adds content that can be downloaded.
     func add(_ data: Data) -> ContentID {
         let id = ContentID.random()
         state.withLock { $0.contents[id] = data }
@@ -47,7 +45,6 @@ final class FakeContentServer: ContentServer {
 
     func trouble(_ kind: String, _ troubles: Trouble...) { state.withLock { $0.troubles[kind, default: []] += troubles } }
 
-    /// Waits until a request like this has come.
     func waitForCall(_ expected: String) async {
         for await call in callStream where call == expected { return }
     }

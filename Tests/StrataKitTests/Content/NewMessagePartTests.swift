@@ -5,7 +5,6 @@ import Testing
 
 @testable import StrataKit
 
-/// Runs a test with an empty folder, which is removed afterwards.
 func withTemporaryFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID())", isDirectory: true)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -13,7 +12,6 @@ func withTemporaryFolder<Result>(_ body: (URL) async throws -> Result) async thr
     return try await body(folder)
 }
 
-/// Expects `body` to throw an error with this code.
 func expectError(_ code: StrataError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
     let error = #expect(throws: StrataError.self, sourceLocation: sourceLocation) { try body() }
     #expect(error?.code == code, sourceLocation: sourceLocation)

@@ -16,14 +16,13 @@ struct TransferQueueTests {
     private func download(_ index: Int) -> TransferID { .download(ids[index]) }
     private func upload(_ index: Int) -> TransferID { .upload(parts[index]) }
 
-    /// Adds a download of a message at this place.
     private mutating func add(_ index: Int, at ordering: Int64 = 0, requested: Bool = false) -> [TransferQueue.Action] {
         queue.addTransfer(download(index), rank: .init(isRequested: requested, ordering: ordering))
     }
 
     private mutating func addUpload(_ index: Int) -> [TransferQueue.Action] { queue.addTransfer(upload(index), rank: .init(isRequested: true)) }
 
-    /// Fails at a second after the start.
+    /// Reports a failed attempt at a second after the start.
     private mutating func fail(_ id: TransferID, _ failure: RequestFailure, progress: Bool = false, at second: Double = 0) -> [TransferQueue.Action] {
         queue.transferFailed(id, failure: failure, madeProgress: progress, at: start + second, random: 1)
     }

@@ -13,13 +13,11 @@ import Synchronization
 @testable import ProtocolClient
 @testable import StrataKit
 
-/// Feeds ``HostileTraffic`` to an engine, whose user goes on working, and opens the store again now and then as a killed process would.
-///
-/// The engine is the real one, with a store in a file. Its requests go nowhere: the answers are made up here.
+/// Sends ``HostileTraffic`` to an engine while its user continues to make changes. At times it reopens the store, as
+/// after a killed process.
 final class HostileServer {
-    /// Failures of the store, and damage to it. Lost connections are no defects.
+    /// Failures of the store, and damage to it. Lost connections are not defects.
     private(set) var defects: [String] = []
-    /// The inputs that the store has taken.
     private(set) var fed = 0
 
     private let file: URL
@@ -43,7 +41,6 @@ final class HostileServer {
         try await open()
     }
 
-    /// Closes what is open.
     func close() async throws {
         await socket?.abort()
         try pool?.close()
@@ -79,7 +76,7 @@ final class HostileServer {
         await engine.attach(new)
     }
 
-    /// The process ends, and begins again with what is in the file.
+    /// Simulates the end of the process and a restart with the content of the file.
     private func restart() async throws {
         guard let engine, let pool else { return }
         let waiting = await engine.pendingChangeCount
@@ -144,7 +141,7 @@ final class HostileServer {
 
     // MARK: The user
 
-    /// Changes something, as an app does. Refusals are right.
+    /// Makes a change, as an app does. Refusals are expected.
     private func act(_ engine: SyncEngine) async throws {
         let (id, message, user) = (traffic.conversation(), traffic.message(), traffic.user())
         let (number, new) = (traffic.values.generator.int(0...9), MessageID(rawValue: traffic.values.generator.newUUID()))
@@ -171,7 +168,6 @@ final class HostileServer {
         }
     }
 
-    /// Reads all that an app can see.
     private func read() async throws {
         try await engine?
             .read { store in
@@ -186,7 +182,8 @@ final class HostileServer {
 }
 
 extension SyncEngine {
-    /// Gives an engine that does not run a socket. What it starts, such as requests over REST, is not carried out.
+    /// Attaches a socket to an engine that is not running. Jobs that the engine starts, such as REST requests, are not
+    /// executed.
     fileprivate func attach(_ socket: ProtocolSocket) {
         dropSocket()
         connection.signedIn("token")
@@ -198,7 +195,6 @@ extension SyncEngine {
     }
 }
 
-/// Errors that the engine has published.
 private final class FailureList: Sendable {
     private let list = Mutex<[String]>([])
     func add(_ failure: String) { list.withLock { $0.append(failure) } }
@@ -210,7 +206,7 @@ private final class FailureList: Sendable {
     }
 }
 
-/// A peer that says nothing. Frames that are written to it vanish.
+/// A peer that sends nothing and discards all frames.
 private final class SilentPeer: Sendable {
     private let server: any Channel
 

@@ -7,16 +7,16 @@ import Testing
 
 @testable import StrataKit
 
-/// `STRATA_HOSTILE_SEED` feeds the inputs of one seed only, in this process.
+/// `STRATA_HOSTILE_SEED` runs a single seed, in this process.
 @Suite("a server that does not keep to the protocol")
 struct HostileServerTests {
-    /// The inputs of one seed.
     private static let inputs = 2_500
     private static let onlySeed = ProcessInfo.processInfo.environment["STRATA_HOSTILE_SEED"].flatMap { UInt64($0) }
-    /// 100,000 inputs in the long tier.
+    /// The long tier has 40 seeds with 100,000 inputs in total.
     private static let seeds = onlySeed.map { [$0] } ?? Array(1...TestTier.pick(short: 1, long: 40))
 
-    /// Each seed has a process of its own. If one ends too early, its store is opened here, as at the next start of an app.
+    /// Each seed runs in its own process. If the process ends prematurely, its store is opened here, as at the next
+    /// start of an app.
     @Test("whatever it sends ends no process and damages no store", .proves("SYNC-74"), arguments: seeds)
     func survives(_ seed: UInt64) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().lowercaseText)")

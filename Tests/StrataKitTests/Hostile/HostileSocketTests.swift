@@ -70,7 +70,7 @@ struct HostileSocketTests {
     }
 }
 
-/// Holds writes back, as a network does whose peer reads nothing.
+/// Suspends writes, as a connection does whose peer does not read.
 private final class WriteGate: ChannelOutboundHandler {
     typealias OutboundIn = WebSocketFrame
 

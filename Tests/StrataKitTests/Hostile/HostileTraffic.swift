@@ -7,9 +7,10 @@ import StrataModel
 @testable import ProtocolClient
 @testable import StrataKit
 
-/// Packets and answers of a server that does not keep to the protocol. Everything follows from the seed.
+/// Packets and answers of a server that violates the protocol. Everything is derived from the seed.
 ///
-/// Ids come from small sets, and one UUID may name objects of several kinds, so that what is sent concerns what was sent before.
+/// Ids are drawn from small sets, and one UUID may identify objects of several types, so that packets refer to objects
+/// of earlier packets.
 struct HostileTraffic {
     var values: FuzzValues
 
@@ -26,7 +27,7 @@ struct HostileTraffic {
     private mutating func announcement() -> AnnouncementID { .test(int(1...6)) }
     mutating func user() -> UserID { pick([WireJSON.ana, WireJSON.ben, WireJSON.cleo, UserID(trusted: "d.é \u{301}/%")]) }
 
-    /// A number that positions, counts and sizes may have, or one that none has.
+    /// Returns a plausible or an invalid number for positions, counts and sizes.
     private mutating func number() -> Int64 {
         chance(80) ? Int64(int(0...60)) : pick(Self.extremes)
     }
@@ -35,7 +36,6 @@ struct HostileTraffic {
         .max, .min, .max - 1, -1, -8192, 1 << 62, (1 << 62) - 1, 1 << 49, (1 << 49) - 1, Int64(Int32.max), Int64(Int32.max) + 1, 1 << 53,
     ]
 
-    /// The position of a message.
     private mutating func place() -> Int64 {
         let chosen = number()
         return chance(85) ? chosen.multipliedReportingOverflow(by: Position.wireStep).partialValue : chosen
@@ -50,7 +50,8 @@ struct HostileTraffic {
 
     private mutating func text() -> JSONValue { .string(values.text()) }
 
-    /// A tree of metadata, or another value; now and then so deep, or with such long paths, that no server stores it.
+    /// Returns a metadata tree or another value. Some trees are too deep, or have paths too long, for a server to
+    /// store.
     private mutating func tree() -> JSONValue {
         switch int(0...9) {
         case 0: return (0..<pick([31, 32, 33, 400])).reduce("deep") { inner, _ in ["a": inner] }
@@ -118,7 +119,7 @@ struct HostileTraffic {
 
     // MARK: Packets
 
-    /// The answers that let an engine go live.
+    /// Returns the answers that make an engine live.
     func liveness() -> [JSONValue] {
         ["baseline", "replay"]
             .map { id in
@@ -127,8 +128,8 @@ struct HostileTraffic {
             }
     }
 
-    /// A packet, with or without an error.
-    /// - Parameter requests: the requests whose answers are awaited.
+    /// Returns a packet, with or without an error.
+    /// - Parameter requests: the requests with a pending answer.
     mutating func packet(requests: [String]) -> JSONValue {
         var packet = wellFormedPacket(requests: requests)
         packet["timestamp"] = time()
@@ -214,7 +215,6 @@ struct HostileTraffic {
         return WireJSON.change("update", "MessagePart", part["id"].string ?? "", at: number(), in: conversation(), .array(members))
     }
 
-    /// A change in the user's own log.
     private mutating func ownChange(_ type: String, _ id: String, _ object: JSONValue) -> JSONValue {
         let operation = pick(["create", "update", "delete"])
         let steps: JSONValue = [
@@ -257,7 +257,7 @@ struct HostileTraffic {
 
     // MARK: Answers over REST
 
-    /// An answer to a load, or to a change if `load` is nil.
+    /// Returns an answer to a load; to a change if `load` is nil.
     mutating func answer(to load: SyncLoad?) -> RESTAnswer {
         let status = chance(80) ? 200 : pick([204, 404, 410, 422, 429, 500, 503, 600, 0])
         var json = status == 200 ? page(of: load) : error()
@@ -294,7 +294,7 @@ struct HostileTraffic {
     }
 }
 
-/// Ids of parts, which several messages share.
+/// Ids of parts, shared by several messages.
 private enum PartIDs {
     static func part(_ number: Int) -> UUID { MessageID.test(number).rawValue }
 }

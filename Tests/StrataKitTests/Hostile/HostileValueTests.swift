@@ -8,7 +8,7 @@ import Testing
 @testable import ProtocolClient
 @testable import StrataKit
 
-/// Each value here once ended the process, stopped the synchronization or filled the memory.
+/// Regression tests: each of these values once ended the process, stopped the synchronization or exhausted the memory.
 @Suite("values that no server sends")
 struct HostileValueTests {
     static let numbers: [Int64] = [.min, -8192, -1, 1 << 49, 1 << 62, .max]
@@ -108,11 +108,11 @@ struct HostileValueTests {
     @Test("a tree as deep as JSON can be is ignored, and is read on a small stack", .proves("SYNC-74"))
     func deepTree() async throws {
         let text = String(repeating: "{\"a\":", count: 512) + "\"x\"" + String(repeating: "}", count: 512)
-        // Threads other than the main one have so much on Apple platforms.
+        // The stack size of secondary threads on Apple platforms.
         let values: [String: String] = await withCheckedContinuation { continuation in
             let thread = Thread { continuation.resume(returning: WireObjects.texts((try? JSONValue(parsing: text)) ?? "not read")) }
             #if DEBUG
-            // Frames are several times as large.
+            // Stack frames of debug builds are several times as large.
             thread.stackSize = 8 << 20
             #else
             thread.stackSize = 512 << 10

@@ -4,12 +4,12 @@ import GRDB
 
 @testable import StrataKit
 
-/// A controller of messages over a store, told of changes by the test.
+/// A query controller for messages, whose store notices the test sends.
 struct LiveQuery {
     let store: QueryStore
     let controller: QueryController<Message>
     let notices: AsyncStream<Set<ChangedKind>>.Continuation
-    /// Waits in each reading, if it is set.
+    /// Suspends each load while it is closed.
     let gate: ReadingGate
 
     init(window: Int? = nil, updatable: [any PartialKeyPath<Message> & Sendable]? = nil) throws {
@@ -34,7 +34,7 @@ struct LiveQuery {
     var labels: [String] { get async { await controller.objects.map(\.label) } }
 }
 
-/// Holds readings up until it is opened, and says when one has come.
+/// Suspends loads until it is opened, and reports when a load has arrived.
 actor ReadingGate {
     private var isClosed = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -58,7 +58,7 @@ actor ReadingGate {
 }
 
 extension ResultUpdate where Element: Labelled {
-    /// Its changes in words, for example `move a 0 3`.
+    /// The changes as text, for example `move a 0 3`.
     var lines: [String] {
         changes.map { change in
             switch change {

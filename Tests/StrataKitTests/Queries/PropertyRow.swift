@@ -3,14 +3,14 @@ import Testing
 
 @testable import StrataKit
 
-/// One line of the table of queryable properties, with what each operator finds in the example for one value.
+/// A row of the table of queryable properties, with the expected results of each operator for one value in the example.
 struct PropertyRow<Element: Queryable & Labelled>: CustomTestStringConvertible, Sendable {
     enum Kind: Sendable { case equality, lists, order, numbers, text }
 
     var name: String
     var kind: Kind
     var value: any QueryValueConvertible
-    /// For which objects the property is equal to the value, less, greater, or absent.
+    /// The objects whose value is equal to the tested value; below: less, greater, absent.
     var equal: Set<String>
     var less: Set<String> = []
     var greater: Set<String> = []
@@ -50,7 +50,7 @@ struct PropertyRow<Element: Queryable & Labelled>: CustomTestStringConvertible, 
         }
     }
 
-    /// Tries all operators with the value, and nil.
+    /// Checks all operators with the value and with nil.
     func check() throws {
         let store = try QueryStore()
         let all = try store.labels(Query<Element>())
@@ -70,10 +70,9 @@ struct PropertyRow<Element: Queryable & Labelled>: CustomTestStringConvertible, 
 }
 
 extension QueryStore {
-    /// The labels of what a query finds; ids and count must say the same as the objects.
+    /// Returns the labels of a query's results. Expects ids and count to match the objects.
     func labels<Element: Queryable & Labelled>(_ query: Query<Element>) throws -> Set<String> { Set(try list(query)) }
 
-    /// The same, in order.
     func list<Element: Queryable & Labelled>(_ query: Query<Element>) throws -> [String] {
         try read { reader in
             let objects = try reader.execute(query)

@@ -59,7 +59,7 @@ struct QueryControllerTests {
         let live = try LiveQuery()
         try await live.controller.execute()
         var updates = await live.controller.updates.makeAsyncIterator()
-        // The notice names another kind of object, so that this message is seen with the next change only.
+        // The notice names another type of object, so this message becomes visible only with the next change.
         try live.change(.announcement) { try live.store.addMessage(6, in: 1, position: 26, from: "ana") }
         try live.change { try live.store.addMessage(7, in: 1, position: 27, from: "ana") }
         #expect(await updates.next()?.snapshotAfter.map(\.label) == ["1", "2", "6", "7", "3", "4"])
@@ -79,7 +79,7 @@ struct QueryControllerTests {
         let live = try LiveQuery()
         try await live.controller.execute()
         var updates = await live.controller.updates.makeAsyncIterator()
-        // Without another revision, this would not happen in a store: it shows which objects are read.
+        // A store never changes a row without a new revision. This test does, to show which objects are loaded.
         try live.store.write("UPDATE message SET is_unread = 0")
         try live.change { try live.store.update(message: 1, "is_unread = 0") }
         #expect(await updates.next()?.lines == ["update 1 0"])

@@ -3,7 +3,8 @@
 @testable import StrataKit
 
 extension QueryStore {
-    /// Three users, five conversations (the fifth is not visible), five messages and three announcements (the third is not visible).
+    /// Adds three users, five conversations (the fifth is not visible), five messages and three announcements (the
+    /// third is not visible).
     func fillWithExample() throws {
         try addIdentities()
         try addConversation(1, ["ana", "me"], created: 10, isDistinct: true, metadata: ["title": "Lunch", "theme.color": "red"])

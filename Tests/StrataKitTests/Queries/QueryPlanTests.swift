@@ -15,7 +15,7 @@ struct QueryPlanTests {
             }
     }
 
-    /// Each step uses this index, so there is neither a scan of the table nor a sorting of rows.
+    /// Expects each step to use this index, which excludes table scans and sorting.
     private func expectIndex(_ index: String, _ plan: [String], sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(!plan.isEmpty, sourceLocation: sourceLocation)
         #expect(plan.allSatisfy { $0.contains("INDEX \(index)") }, "\(plan)", sourceLocation: sourceLocation)

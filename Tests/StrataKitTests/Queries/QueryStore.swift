@@ -4,11 +4,10 @@ import GRDB
 
 @testable import StrataKit
 
-/// A store in memory, filled by SQL, and read as the signed-in user `me`.
+/// An in-memory store that is filled by SQL, and read as the signed-in user `me`.
 struct QueryStore {
     let queue: DatabaseQueue
 
-    /// With the example, or without any objects.
     init(isEmpty: Bool = false) throws {
         queue = try DatabaseQueue()
         try StoreSchema.migrator.migrate(queue)
@@ -82,7 +81,7 @@ struct QueryStore {
         }
     }
 
-    /// Fills the columns of conversations that follow from their messages.
+    /// Fills the columns of conversations that are derived from their messages.
     func finish() throws {
         let last = "FROM message WHERE conversation = conversation.id ORDER BY ordering DESC LIMIT 1"
         try write(
@@ -100,7 +99,7 @@ struct QueryStore {
         try write("INSERT INTO \(table) (\(names)) VALUES (\(marks))", StatementArguments(columns.map(\.value)))
     }
 
-    /// Changes one message as StrataKit does: it has another revision then.
+    /// Changes one message and its revision, as StrataKit does.
     func update(message number: Int, _ columns: String) throws {
         try write("UPDATE message SET \(columns), revision = random() WHERE id = ?", [Example.message(number).blob])
     }
@@ -112,7 +111,6 @@ struct ExamplePart {
     var status = ContentTransferStatus.complete
 }
 
-/// Ids, users and dates of the example, by number or name.
 enum Example {
     static func conversation(_ number: Int) -> ConversationID { ConversationID(rawValue: uuid(number)) }
     static func message(_ number: Int) -> MessageID { MessageID(rawValue: uuid(number)) }
@@ -121,13 +119,13 @@ enum Example {
     static func user(_ name: String) -> UserID { UserID(trusted: name) }
     static func date(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 
-    /// Announcements are of another kind, so that no message has the same id.
+    /// Returns a UUID. The ids of announcements have another kind, so that they differ from those of messages.
     private static func uuid(_ number: Int, _ index: Int = 0, kind: UInt8 = 0) -> UUID {
         UUID(uuid: (kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(number >> 8), UInt8(number & 255), UInt8(index)))
     }
 }
 
-/// A short name for an object of the example.
+/// An object with a short name for use in tests.
 protocol Labelled { var label: String { get } }
 
 extension UUID {
@@ -138,7 +136,7 @@ extension UUID {
 }
 extension Conversation: Labelled { var label: String { id.rawValue.label } }
 extension Message: Labelled { var label: String { id.rawValue.label } }
-/// Number of the message and index, `1.0`.
+/// The label is the number of the message and the index of the part, for example `1.0`.
 extension MessagePart: Labelled { var label: String { id.label } }
 extension Announcement: Labelled { var label: String { id.rawValue.label } }
 extension Identity: Labelled { var label: String { userID?.rawValue ?? "" } }

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("the part of a result that is shown, read from the store")
 struct ResultPageTests {
-    /// Messages 1 to 9 of one conversation at the positions 10, 20, … 90, without those in `gone`, with others at the positions in `more`.
+    /// Creates a store with messages 1 to 9 of one conversation at the positions 10, 20, … 90. Messages in `gone` are
+    /// omitted; `more` adds messages at other positions.
     private func store(gone: Set<Int> = [], more: [Int: Int64] = [:]) throws -> QueryStore {
         let store = try QueryStore(isEmpty: true)
         try store.addConversation(1, ["me"])

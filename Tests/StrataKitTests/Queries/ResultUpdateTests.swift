@@ -95,7 +95,7 @@ struct ResultUpdateTests {
         return names.map { identity(String($0), Int.random(in: 0...2, using: &numbers) == 0 ? "x" : "y") }
     }
 
-    /// As the documentation of ``ResultUpdate`` says.
+    /// Applies an update step by step, as the documentation of ``ResultUpdate`` describes.
     private func applied(_ update: ResultUpdate<Identity>, to old: [Identity]) -> [Identity] {
         var list = old
         for case .update(let object, let index) in update.changes { list[index] = object }
@@ -111,7 +111,7 @@ struct ResultUpdateTests {
         update.changes.compactMap { if case .update(let object, _) = $0 { object.id } else { nil } }
     }
 
-    /// The length of the longest list of ids that are in both lists in this order, by the textbook's table.
+    /// Returns the length of the longest common subsequence of two lists of ids, by dynamic programming.
     private func longestCommonRun(_ a: [String], _ b: [String]) -> Int {
         var row = [Int](repeating: 0, count: b.count + 1)
         for id in a {

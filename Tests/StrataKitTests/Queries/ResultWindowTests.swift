@@ -20,13 +20,13 @@ struct ResultWindowTests {
     @Test(
         "a window grows with what comes in inside it, and with nothing else", .proves("QC-6"),
         arguments: [
-            // Nothing new; one inside; several inside; one after the last; one before the first.
+            // No insert; one inside; several inside; one after the last object; one before the first.
             (3, "abc", "abcd", 3), (3, "abc", "axbcd", 4), (3, "abc", "xaybzcd", 6), (3, "abc", "abcxd", 3), (3, "abc", "xabcd", 4),
-            // Room: not all places were taken; deleted objects make room.
+            // Unused room: the window was not full; deleted objects make room.
             (5, "abc", "axbc", 5), (3, "abc", "axcd", 3), (3, "abc", "xyz", 3), (3, "abc", "", 3),
-            // One has moved away; one has moved to the top; one has come in from outside.
+            // An object moves out of the window; one moves to the top; one moves in from outside.
             (3, "abc", "bcdefa", 3), (3, "abc", "cabd", 3), (3, "abc", "dabc", 4), (2, "ab", "bxyza", 2),
-            // From the end: one inside, one at the end, one before the first.
+            // From the end: one inside; one at the end; one before the first.
             (-3, "bcd", "abcxd", -4), (-3, "bcd", "abcdx", -4), (-3, "bcd", "axbcd", -3), (-3, "bcd", "axcd", -3), (-2, "ab", "bxyza", -2),
         ])
     func growth(size: Int, shown: String, result: String, expected: Int) throws {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import RequirementTrait
 
-/// A test or suite, and the requirements that it says it proves.
+/// A test or suite, with the requirements that it claims to prove.
 struct Proof: Hashable {
-    /// What the test is called where it runs: its display name, or else the name of its function or type.
+    /// The name in test reports: the display name, or else the name of the function or type.
     let name: String
     let isSuite: Bool
-    /// From the root of the repository, for example `Tests/StrataKitTests/MetadataTests.swift`.
+    /// The path relative to the repository's root, for example `Tests/StrataKitTests/MetadataTests.swift`.
     let file: String
     let ids: [String]
 }
 
 extension Proof {
-    /// A `.proves(…)` that cannot be understood. Each case has the file.
+    /// A malformed `.proves(…)`. Each case contains the file.
     enum Problem: Error, Hashable, CustomStringConvertible {
         case unreadable(String, line: Int)
         case outsideAttribute(String)
@@ -31,7 +31,6 @@ extension Proof {
         }
     }
 
-    /// The proofs of one source file, in their order.
     static func all(in source: String, file: String) throws(Problem) -> [Proof] {
         let tokens: [SwiftTokens.Token]
         do { tokens = try SwiftTokens.all(of: source) } catch { throw .unreadable(file, line: error.line) }
@@ -40,7 +39,6 @@ extension Proof {
     }
 }
 
-/// Reads the attributes of tests out of the tokens of a file.
 private struct ProofReader {
     let tokens: [SwiftTokens.Token]
     let file: String
@@ -67,12 +65,12 @@ private struct ProofReader {
         return proofs
     }
 
-    /// `Test` or `Suite`, if such an attribute with arguments begins here.
+    /// `Test` or `Suite` if such an attribute with arguments starts at the current token, otherwise nil.
     private var attribute: String? {
         ["Test", "Suite"].first { has([.mark("@"), .word($0), .mark("(")], at: place) }
     }
 
-    /// Takes what stands between the parenthesis that begins here and the one that closes it.
+    /// Consumes the parentheses that open here, and returns the range of tokens between them.
     private mutating func parenthesized() -> Range<Int> {
         let start = place + 1
         var depth = 0
@@ -93,7 +91,6 @@ private struct ProofReader {
         return Proof(name: name, isSuite: isSuite, file: file, ids: ids)
     }
 
-    /// The literals up to the next closing parenthesis.
     private func literals(from start: Int) throws(Proof.Problem) -> [String] {
         var ids: [String] = []
         for token in tokens[start...].prefix(while: { $0 != .mark(")") }) where token != .mark(",") {
@@ -105,7 +102,6 @@ private struct ProofReader {
         return ids
     }
 
-    /// The name of the function or type that follows.
     private var declaredName: String {
         let declarators: Set<SwiftTokens.Token> = [.word("func"), .word("struct"), .word("enum"), .word("class"), .word("actor"), .word("extension")]
         let name = tokens[place...].drop { !declarators.contains($0) }.dropFirst().first

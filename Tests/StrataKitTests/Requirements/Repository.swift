@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// The files that the table of requirements is made from and compared with.
+/// The source files for the table of requirements.
 enum Repository {
-    /// Tests that may say what they prove.
+    /// The folders whose tests may claim proofs.
     private static let testFolders = ["Tests/EndToEndTests", "Tests/StrataKitTests"]
 
-    /// Another package may link the folder of the tests, so links are followed first.
+    /// The repository's root. Links are resolved first, because another package may link the folder of the tests.
     static let root = (0..<4).reduce(URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()) { url, _ in url.deletingLastPathComponent() }
 
     static func text(_ path: String) throws -> String { try String(contentsOf: root.appending(path: path), encoding: .utf8) }
 
-    /// What all tests say they prove.
     static func proofs() throws -> [Proof] {
         try testFolders.flatMap(swiftFiles)
             .flatMap { path in

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thing that StrataKit does for an app.
+/// A requirement: one feature that StrataKit offers to an app.
 struct Requirement: Hashable {
-    /// Its group and a number, for example `META-6`. Numbers are never given anew.
+    /// The id: group and number, for example `META-6`. Numbers are never reused.
     let id: String
-    /// What StrataKit does, in Markdown, for the cell of a table.
+    /// The feature in Markdown, for a table cell.
     let sentence: String
-    /// Why no test can be here, beginning with "needs"; nil if a test can.
+    /// The reason why no test can prove the requirement here, starting with "needs"; nil if a test can.
     let exempt: String?
 
     init(id: String, _ sentence: String, exempt: String? = nil) {
@@ -16,17 +16,16 @@ struct Requirement: Hashable {
     }
 }
 
-/// Requirements about one subject: a section of `docs/stratakit.md`.
+/// The requirements of one subject: a section of `docs/stratakit.md`.
 struct RequirementGroup: Hashable {
     let title: String
-    /// The letters before the hyphen in its ids.
     let prefixes: [String]
     let requirements: [Requirement]
 }
 
-/// All that StrataKit promises. Tests name what they prove with `.proves(…)`.
+/// All requirements of StrataKit. Tests name the requirements that they prove with `.proves(…)`.
 enum Requirements {
-    /// Whether a requirement without a test is a failure. As long as it is not, `docs/stratakit.md` lists these.
+    /// True if a requirement without a test is a failure. If false, `docs/stratakit.md` lists these requirements.
     static let everyRowMustBeProven = true
 
     static let groups = [

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `docs/stratakit.md`: each requirement, and what shows it. The text depends on nothing but requirements and proofs.
+/// The document `docs/stratakit.md`: each requirement with its proofs. The text is derived from requirements and proofs
+/// only.
 struct RequirementDocument {
     let groups: [RequirementGroup]
-    /// By id, in the order of files and of tests within a file.
+    /// The proofs by requirement id, in the order of files and of tests within a file.
     private let proofs: [String: [Proof]]
 
     init(groups: [RequirementGroup], proofs: [Proof]) {
@@ -20,8 +21,8 @@ struct RequirementDocument {
 
     private var requirements: [Requirement] { groups.flatMap(\.requirements) }
 
-    /// What is wrong with requirements and tests together, in words.
-    /// - Parameter everyRowMustBeProven: whether a requirement without a test is wrong.
+    /// Returns descriptions of all inconsistencies between requirements and tests.
+    /// - Parameter everyRowMustBeProven: true if a requirement without a test is an inconsistency.
     func problems(everyRowMustBeProven: Bool) -> [String] {
         let known = Dictionary(requirements.map { ($0.id, $0) }) { first, _ in first }
         var problems = proofs.keys.filter { known[$0] == nil }.sorted().map { "\($0) is not a requirement; named in \(files($0))" }
@@ -77,7 +78,7 @@ extension RequirementDocument {
         "[\(proof.isSuite ? "all of " : "")\(cell(proof.name))](../\(proof.file))"
     }
 
-    /// The requirements without a test, a line for each group that has one.
+    /// The requirements without a test, one line per group.
     private var open: [String] {
         let rows = requirements.filter(isOpen)
         guard !rows.isEmpty else { return [] }
@@ -88,7 +89,7 @@ extension RequirementDocument {
         return ["", "## Not shown yet: \(rows.count)", ""] + lines
     }
 
-    /// Text as Markdown that stays within its cell. What stands between backticks is code, and keeps its characters.
+    /// Returns text escaped for a Markdown table cell. Code between backticks is not escaped.
     private static func cell(_ text: String) -> String {
         let pieces = text.replacing("\n", with: " ").replacing("|", with: "\\|").split(separator: "`", omittingEmptySubsequences: false)
         return pieces.enumerated().map { index, piece in index.isMultiple(of: 2) ? escaped(piece) : String(piece) }.joined(separator: "`")

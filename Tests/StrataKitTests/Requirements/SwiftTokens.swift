@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Words, punctuation and string literals of a Swift source, without comments: enough to find attributes and their arguments.
+/// A tokenizer for Swift sources: words, punctuation and string literals without comments. This suffices to find
+/// attributes and their arguments.
 ///
-/// Regular expression literals that contain a quotation mark are not understood.
+/// Regular expression literals that contain a quotation mark are not supported.
 struct SwiftTokens {
     enum Token: Hashable {
         case word(String)
         case mark(Unicode.Scalar)
-        /// What the literal says; nil if it has an interpolation, so that only a run could tell.
+        /// The value of a string literal; nil if it contains an interpolation, whose value is only known at run time.
         case text(String?)
     }
 
-    /// A literal or a comment has no end.
+    /// An unterminated literal or comment.
     struct Unterminated: Error, Hashable {
         let line: Int
     }
@@ -19,6 +20,7 @@ struct SwiftTokens {
     private let bytes: [UInt8]
     private var place = 0
 
+    /// Returns all tokens of a source.
     /// - Throws: ``Unterminated``.
     static func all(of source: String) throws(Unterminated) -> [Token] {
         var tokens = SwiftTokens(bytes: Array(source.utf8))
@@ -84,7 +86,7 @@ struct SwiftTokens {
         } while depth > 0
     }
 
-    /// How many `#` stand before the quotation mark of a literal that begins here; nil if none begins.
+    /// Returns the number of `#` characters before the quotation mark of a literal that starts here; nil if none does.
     private func hashesBeforeQuote() -> Int? {
         var hashes = 0
         while byte(hashes) == UInt8(ascii: "#") { hashes += 1 }
@@ -111,7 +113,7 @@ struct SwiftTokens {
                 isPlain = false
                 try skipParentheses(from: start)
             } else {
-                // What the other escapes stand for occurs in no name of a test; the escaped character itself does.
+                // Other escape sequences do not occur in names of tests; only an escaped character itself does.
                 if let escaped = self.byte() { content.append(escaped) }
                 place += 1
             }

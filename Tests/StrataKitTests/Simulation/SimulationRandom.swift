@@ -3,13 +3,13 @@ import Foundation
 import SeededRandom
 
 extension SeededGenerator {
-    /// A generator of its own, so that what one part draws does not shift what another draws.
+    /// Returns an independent generator, so that the draws of one part do not affect another.
     mutating func fork() -> SeededGenerator { SeededGenerator(seed: next()) }
 
-    /// One of these; nil: there is none.
+    /// Returns a random element; nil if there are none.
     mutating func anyOne<Element>(of elements: [Element]) -> Element? { elements.randomElement(using: &self) }
 
-    /// From 0 up to 1.
+    /// Returns a number in 0..<1.
     mutating func unit() -> Double { Double.random(in: 0..<1, using: &self) }
 
     mutating func newUUID() -> UUID {

@@ -3,19 +3,20 @@ import Foundation
 import TestTiers
 import Testing
 
-/// Which seeds are run, and what becomes of those that fail.
+/// Selects and runs the seeds, and reports those that fail.
 ///
-/// `STRATA_SIMULATION_SEEDS`: how many, from 1 on. `STRATA_SIMULATION_SEED`: this one only, with its trace.
+/// `STRATA_SIMULATION_SEEDS`: the number of seeds, starting with 1. `STRATA_SIMULATION_SEED`: a single seed, with its
+/// trace.
 enum SimulationSeeds {
     private static func number(_ name: String) -> UInt64? { ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } }
 
-    /// - Parameter count: the number of seeds without these variables. The short tier runs a quarter of them.
+    /// - Parameter count: the default number of seeds. The short tier runs a quarter of them.
     static func chosen(_ count: UInt64) -> [UInt64] {
         if let one = number("STRATA_SIMULATION_SEED") { return [one] }
         return Array(1...max(1, number("STRATA_SIMULATION_SEEDS") ?? TestTier.pick(short: count / 4, long: count)))
     }
 
-    /// Runs them all; those that break a promise are named.
+    /// Runs all selected seeds, and reports those that violate a guarantee.
     static func run(_ history: SimulatedHistory, count: UInt64, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let seeds = chosen(count)
         let began = ContinuousClock.now
@@ -30,7 +31,7 @@ enum SimulationSeeds {
         Issue.record(Comment(rawValue: words.joined(separator: "\n")), sourceLocation: sourceLocation)
     }
 
-    /// Two at a time: a test run has other work.
+    /// Runs two seeds at a time, because other tests run concurrently.
     static func reports(_ history: SimulatedHistory, _ seeds: [UInt64]) async throws -> [SimulatedHistory.Report] {
         try await withThrowingTaskGroup(of: [SimulatedHistory.Report].self) { group in
             for half in 0..<2 {
@@ -40,7 +41,7 @@ enum SimulationSeeds {
         }
     }
 
-    /// Works on a thread of its own: a simulation takes long, and the other tests need the threads of the task pool.
+    /// Runs work on a separate thread. Simulations take long, and other tests need the threads of the task pool.
     static func onThread<Value: Sendable>(_ work: @Sendable @escaping () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             Thread { continuation.resume(with: Result { try work() }) }.start()

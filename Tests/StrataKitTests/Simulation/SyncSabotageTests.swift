@@ -4,7 +4,7 @@ import Testing
 
 @testable import StrataKit
 
-/// Devices that break a rule are found out, so that the simulation proves something about those that do not.
+/// Devices that violate a rule are detected, which shows that the simulation can prove the absence of violations.
 @Suite("What the simulation of the synchronization sees")
 struct SyncSabotageTests {
     @Test("A device that breaks a rule does not keep what is promised", .long, arguments: Sabotage.allCases)
@@ -27,7 +27,7 @@ struct SyncSabotageTests {
         #expect(first.trace == second.trace)
     }
 
-    /// With the faults that the rule is for.
+    /// Returns a history with the faults that the rule protects against.
     private static func history(for sabotage: Sabotage) -> SimulatedHistory {
         var faults = SimulatedWorld.Faults()
         faults.delay = 200

@@ -7,11 +7,11 @@ import Testing
 
 @Suite("Synchronization under virtual time")
 struct SyncSimulationTests {
-    /// Nothing fails; packets and answers overtake each other all the same.
+    /// No faults; packets and answers are still reordered.
     static let calm = SimulatedHistory(devices: 3, steps: 8, faults: { _ in SimulatedWorld.Faults() })
-    /// The network and the server fail in ways that a seed chooses.
+    /// Random faults of the network and the server.
     static let hostile = SimulatedHistory(devices: 4, steps: 8, faults: { hostility(&$0) })
-    /// The database is put back once.
+    /// The database is restored once.
     static let restored = SimulatedHistory(
         devices: 3, steps: 8,
         faults: { random in

@@ -54,11 +54,11 @@ struct BlockTests {
         #expect(try block(dora).isEmpty && store.queue.isEmpty)
         #expect(try told(dora, false, at: 2) == ["identity update blocked"])
         #expect(try unblock(dora).isEmpty && store.queue.isEmpty)
-        // An identity that comes later does not say.
+        // An identity packet does not contain the block state.
         _ = try told(dora, true, at: 3)
         try store.apply(WireJSON.change("create", "Identity", dora.layerID, user: 4, WireJSON.identity(dora, name: "Dora")))
         #expect(try identity(dora)?.displayName == "Dora" && isBlocked(dora) == true)
-        // Unfollowed, a blocked user is still on the list.
+        // A blocked user who is unfollowed stays on the block list.
         try store.apply(WireJSON.change("delete", "Identity", dora.layerID, user: 5, nil))
         #expect(try isBlocked(dora) == true)
     }

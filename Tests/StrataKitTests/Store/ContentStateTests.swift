@@ -25,7 +25,7 @@ struct ContentStateTests {
         ]
     }
 
-    /// A message of ben with content, made at this position.
+    /// Adds a message of ben with content at this position.
     private func add(
         _ number: Int, _ content: ContentID, sentAt: String = "2018-05-04T09:31:00.000Z", type: String = "image/png", size: Int = 3000
     ) throws {

@@ -19,7 +19,7 @@ struct ConversationPacketTests {
         try store.addConversation(chat, metadata: ["trip": ["city": "Porto", "hotel": "A"]])
     }
 
-    /// Applies packets twice: the second time changes nothing.
+    /// Applies packets twice, and expects the second time to change nothing.
     private func applyTwice(_ packets: JSONValue...) throws -> StoreCore.Outcome<Void> {
         let outcome = try store.write { store in for packet in packets { try store.applyPacket(packet) } }
         #expect(try store.write { store in for packet in packets { try store.applyPacket(packet) } }.changes.isEmpty)

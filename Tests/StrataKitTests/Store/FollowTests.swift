@@ -124,7 +124,7 @@ struct FollowTests {
         try store.write { try $0.storeIdentityPage(page, next: nil) }
         #expect(store.pending == [.unfollow([emil])])
         #expect(try identity(dora)?.displayName == "Dora" && identity(dora)?.isFollowed == true)
-        // The server does not follow this one any more, so there is nothing to be brought back.
+        // The server no longer has this user as followed, so nothing is restored.
         #expect(try store.refuse(store.queue[0]).changes.isEmpty)
         #expect(try identity(emil) == nil)
     }

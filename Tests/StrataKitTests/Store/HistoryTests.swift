@@ -6,11 +6,11 @@ import Testing
 
 @testable import StrataKit
 
-/// A server with one conversation, of which a store loads what it wants.
+/// A server with one conversation, from which a store loads older messages.
 private struct HistoryServer {
     let store: StoreFixture
     let chat = ConversationID.test(1)
-    /// Messages at positions 2…(total + 1); the last `unread` are unread.
+    /// The number of messages, at positions 2…(total + 1). The last `unread` are unread.
     let total: Int
     let unread: Int
     private(set) var requests: [Int] = []
@@ -29,7 +29,7 @@ private struct HistoryServer {
             }
     }
 
-    /// The first load: the conversation with its newest messages.
+    /// Sends the first load: the conversation with its newest messages.
     func list(_ count: Int) throws {
         let newest = messages(below: Int64(total) + 2, count)
         var object = WireJSON.conversation(chat, at: Int64(total) + 1, unread: unread, total: total, last: newest.first ?? .null)
@@ -37,7 +37,7 @@ private struct HistoryServer {
         try store.write { try $0.storeConversationPage([object], next: nil) }
     }
 
-    /// Loads older messages as long as they are wanted.
+    /// Loads older messages while the store has a goal.
     mutating func loadHistory() throws {
         while try store.progress(of: chat)?.goal != nil, requests.count < 100 {
             let (start, size) = try store.write { (try $0.historyStart(in: chat), try $0.historyPageSize(in: chat)) }.value
@@ -160,7 +160,7 @@ struct HistoryTests {
         try server.list(5)
         let ghost = WireJSON.message(.test(99), in: server.chat, at: 10)
         try server.store.apply(WireJSON.created(ghost))
-        // Positions of one change are not taken twice on a server; here the ghost shares one.
+        // On a real server positions are unique; here the ghost shares one.
         try server.loadHistory()
         #expect(try server.store.message(.test(99)) == nil)
         #expect(try server.count == 20)

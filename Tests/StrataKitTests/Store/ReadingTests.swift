@@ -79,7 +79,7 @@ struct ReadingTests {
         try store.addConversation(.test(2))
         try store.apply(WireJSON.created(WireJSON.message(.test(20), in: .test(2), at: 2)))
         try store.addMessages(2...3, in: chat)
-        // Its conversation is not known: it comes with it.
+        // The conversation of message 30 is unknown; the message arrives with it later.
         try store.apply(WireJSON.created(WireJSON.message(.test(30), in: .test(3), at: 2)))
         let unread = try store.write { try $0.unreadMessages() }.value
         #expect(unread == [chat: [.test(2), .test(3)], .test(2): [.test(20)]])

@@ -190,7 +190,7 @@ final class SessionFileTests {
     }
 }
 
-/// Tokens in memory, which a test can lock as a locked device does.
+/// An in-memory token store that a test can lock, like a locked device.
 final class TestTokens: TokenStore {
     let tokens = Mutex<[String: String]>([:])
     let isLocked = Mutex(false)

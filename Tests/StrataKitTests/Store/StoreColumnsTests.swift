@@ -6,7 +6,7 @@ import Testing
 
 @Suite("the columns of the store")
 struct StoreColumnsTests {
-    /// `sentAt` as the schema writes it, `sent_at`.
+    /// Converts names to the schema's spelling: `sentAt` to `sent_at`.
     private func names(_ columns: [String]) -> [String] {
         columns.map { name in
             name == "index" ? "idx" : name.replacing("URL", with: "Url").map { $0.isUppercase ? "_\($0.lowercased())" : String($0) }.joined()

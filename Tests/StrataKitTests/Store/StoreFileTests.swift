@@ -30,7 +30,7 @@ final class StoreFileTests {
 
     private var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() } }
 
-    /// Fills a store with a conversation, a message of the server and one that was not sent, and closes it.
+    /// Creates a store with a conversation, messages from the server and an unsent message, and closes it.
     private func fill() throws {
         let (pool, store) = try open()
         try store.addConversation(chat)
@@ -39,14 +39,14 @@ final class StoreFileTests {
         try pool.close()
     }
 
-    /// Has everything in the file itself, and nothing in the log beside it.
+    /// Moves the content of the log into the database file.
     private func writeLog() throws {
         let queue = try DatabaseQueue(path: file.path)
         try queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
         try queue.close()
     }
 
-    /// Overwrites pages of the file that hold these tables.
+    /// Overwrites the pages of these tables in the file.
     private func damage(_ tables: [String]) throws {
         let queue = try DatabaseQueue(path: file.path)
         let (pages, size) = try queue.write { db in
@@ -82,7 +82,7 @@ final class StoreFileTests {
         try fill()
         let pool = try StoreFile.open(file)
         let (isReading, isOpen) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        // Reads until the store is open; or for a minute, if opening waits for the end of reading.
+        // Reads until the store is open, or for a minute if opening waits for the end of the read.
         let reader = Thread {
             let result = try? pool.read { _ in
                 isReading.signal()
@@ -102,7 +102,7 @@ final class StoreFileTests {
     func markedAndRebuilt() throws {
         try fill()
         try writeLog()
-        // The new store is complete, and neither is it in its place nor is the mark gone.
+        // The new store is complete, but it is not in place, and the mark still exists.
         try FileManager.default.moveItem(at: file, to: file.appendingPathExtension("rebuilt"))
         try Data("damaged".utf8).write(to: file)
         try Data().write(to: file.appendingPathExtension("found-damaged"))
@@ -195,7 +195,7 @@ final class StoreFileTests {
         #expect((50..<100).contains(sequences.count))
     }
 
-    /// Has all that was written in the file itself.
+    /// Moves the content of the log into the database file.
     private func emptyLog() throws {
         let queue = try DatabaseQueue(path: file.path)
         _ = try queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
@@ -203,7 +203,7 @@ final class StoreFileTests {
         for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
     }
 
-    /// Overwrites the pages of the file in which this text is.
+    /// Overwrites the pages of the file that contain this text.
     private func overwritePages(with text: String) throws -> Int {
         var (bytes, count) = (try Data(contentsOf: file), 0)
         while let place = bytes.firstRange(of: Data(text.utf8)) {
@@ -238,7 +238,7 @@ final class StoreFileTests {
         #expect(try names.contains("store.sqlite.damaged"))
     }
 
-    /// Has a store rebuilt, and puts the files back as they are when the process ends just before the new one is put in its place.
+    /// Rebuilds a store, and restores the files to their state just before the new store is put in place.
     private func interruptRebuilding(_ body: (URL, URL) throws -> Void) throws {
         try fill()
         try damage(["message", "part"])

@@ -5,24 +5,24 @@ import ProtocolClient
 
 @testable import StrataKit
 
-/// A store in memory of the user `ana`, with short names for what tests do to it.
+/// An in-memory store of the user `ana`, with short names for test operations.
 final class StoreFixture {
-    /// Microseconds since 1970, for what the user does.
+    /// The time of the user's actions, in microseconds since 1970.
     static let now: Int64 = 1_525_430_000_000_000
 
     private(set) var core: StoreCore
 
-    /// - Parameter database: in memory unless given.
+    /// - Parameter database: the default is in memory.
     init(policy: SyncPolicy = .unreadOnly, database: (any DatabaseWriter)? = nil) throws {
         let database = try database ?? DatabaseQueue()
         try StoreSchema.migrator.migrate(database)
         core = try StoreCore(database, me: WireJSON.ana, policy: policy)
     }
 
-    /// The app has ended and was started again.
+    /// Simulates a restart of the app.
     func reopen() throws { core = try StoreCore(core.database, me: WireJSON.ana, policy: core.policy) }
 
-    // MARK: Doing
+    // MARK: Changes
 
     @discardableResult
     func write<Value>(at time: Int64 = StoreFixture.now, _ body: (StoreTransaction) throws -> Value) throws -> StoreCore.Outcome<Value> {
@@ -34,12 +34,12 @@ final class StoreFixture {
         try write(at: time) { store in for packet in packets { try store.applyPacket(packet) } }
     }
 
-    /// A conversation that is there: of `ana` and `ben`, with position 1 and without messages.
+    /// Adds a conversation of `ana` and `ben` at position 1, without messages.
     func addConversation(_ id: ConversationID, participants: [UserID] = [WireJSON.ana, WireJSON.ben], metadata: JSONValue = [:]) throws {
         try apply(WireJSON.created(WireJSON.conversation(id, participants: participants, metadata: metadata)))
     }
 
-    /// Messages of `ben` at these positions of the conversation, and the counts after the last of them.
+    /// Adds messages of `ben` at these positions of the conversation, and the counts after the last one.
     func addMessages(_ positions: ClosedRange<Int64>, in id: ConversationID, unread: Int? = nil) throws {
         try write { store in
             for position in positions { try store.applyPacket(WireJSON.created(WireJSON.message(.test(Int(position)), in: id, at: position))) }
@@ -47,7 +47,6 @@ final class StoreFixture {
         }
     }
 
-    /// Has an unsent message sent.
     @discardableResult
     func send(_ id: MessageID, in conversation: ConversationID, _ text: String = "hello") throws -> StoreCore.Outcome<Void> {
         try write { try $0.sendMessage(Self.newMessage(id, text), in: conversation) }
@@ -71,11 +70,11 @@ final class StoreFixture {
         LocalChange.MetadataStep(path: path, values: value.map { [path: $0] })
     }
 
-    // MARK: What the server does with the queue
+    // MARK: Answers of the server
 
     func attempt(_ operation: QueuedOperation) throws { try write { $0.markAttempted([operation.id]) } }
 
-    /// The server has carried the operation out, at this position of its conversation.
+    /// Simulates a success answer for the operation, with this position of its conversation.
     @discardableResult
     func succeed(
         _ operation: QueuedOperation, at position: Int64? = nil, user: Int64? = nil, object: JSONValue = .null
@@ -88,13 +87,13 @@ final class StoreFixture {
         }
     }
 
-    /// The server has refused the operation for good.
+    /// Simulates a permanent refusal of the operation.
     @discardableResult
     func refuse(_ operation: QueuedOperation, _ code: StrataError.Code = .invalidMessage) throws -> StoreCore.Outcome<Void> {
         try write { try $0.operationRefused(operation.id, error: StrataError(code, "refused")) }
     }
 
-    /// Why something throws; nil if it does not.
+    /// Returns the code of the error that `body` throws; nil if it does not throw.
     func code(_ body: () throws -> Void) -> StrataError.Code? {
         do {
             try body()
@@ -104,12 +103,11 @@ final class StoreFixture {
         }
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
-    /// The pending changes, in order.
     var queue: [QueuedOperation] { core.queue.all }
     var pending: [LocalChange] { queue.map(\.change) }
-    /// Their names, without receipts.
+    /// The names of the pending changes, without receipts.
     var pendingNames: [String] { pending.filter { !$0.isReceipt }.map(\.name) }
 
     func conversation(_ id: ConversationID) throws -> Conversation? { try core.read { try $0.conversation(id) } }
@@ -119,7 +117,7 @@ final class StoreFixture {
     func participants(of id: ConversationID) throws -> [UserID]? { try conversation(id)?.participantIDs.sorted() }
     func progress(of id: ConversationID) throws -> SyncProgress? { try write { try $0.progress(of: id) }.value }
 
-    /// Everything the database has, table by table, to compare states with.
+    /// Returns the content of the database, table by table, to compare states.
     func contents() throws -> [String: [Row]] { try Self.contents(of: core.database) }
 
     static func contents(of database: any DatabaseReader) throws -> [String: [Row]] {
@@ -132,14 +130,14 @@ final class StoreFixture {
 }
 
 extension ObjectID {
-    /// An id that tests tell apart by its number.
+    /// Returns an id that is derived from a number.
     static func test(_ number: Int) -> Self {
         Self(rawValue: UUID(uuid: (0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, UInt8(number >> 8 & 0xff), UInt8(number & 0xff))))
     }
 }
 
 extension StoreCore.Outcome {
-    /// The changes in words, for example `conversation update metadata`.
+    /// The changes as text, for example `conversation update metadata`.
     var words: [String] { changes.map(\.words) }
 
     func update(_ name: String) -> PropertyChange? {

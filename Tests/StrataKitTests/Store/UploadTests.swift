@@ -9,7 +9,7 @@ import Testing
 extension StoreFixture {
     static let partOfUpload = UUID(uuid: (9, 9, 9, 9, 9, 9, 0x49, 9, 0x89, 9, 9, 9, 9, 9, 9, 9))
 
-    /// Sends message 20 with a part whose content is to be uploaded from a file.
+    /// Sends message 20 with a part whose content is uploaded from a file.
     func send(with file: String, in chat: ConversationID) throws {
         var part = PartRecord(id: Self.partOfUpload, mimeType: "image/png", size: 3000)
         (part.file, part.transferStatus) = (file, .awaitingUpload)

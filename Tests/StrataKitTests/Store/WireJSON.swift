@@ -4,7 +4,7 @@ import ProtocolClient
 
 @testable import StrataKit
 
-/// Objects and packets as the gateway writes them.
+/// Renders objects and packets like the gateway.
 enum WireJSON {
     static let ana = UserID(trusted: "ana")
     static let ben = UserID(trusted: "ben")
@@ -31,7 +31,7 @@ enum WireJSON {
         ]
     }
 
-    /// - Parameter position: of the change that made it.
+    /// - Parameter position: the position of the change that created the message.
     static func message(
         _ id: MessageID, in conversation: ConversationID, at position: Int64, from sender: UserID = ben, isUnread: Bool? = nil,
         statuses: [UserID: String]? = nil, parts: [JSONValue]? = nil, updatedAt: String? = nil
@@ -56,7 +56,7 @@ enum WireJSON {
 
     static func partLayerID(_ id: UUID, of message: MessageID) -> String { "\(message.layerID)/parts/\(id.lowercaseText)" }
 
-    /// The id of the one part that a message has unless a test says otherwise.
+    /// Returns the id of the single part that a message has by default.
     static func partID(of message: MessageID) -> UUID {
         var bytes = message.rawValue.uuid
         bytes.0 = 0xaa
@@ -84,7 +84,7 @@ enum WireJSON {
         return ["type": "change", "counter": 7, "timestamp": "2018-05-04T09:31:10.480Z", "body": body]
     }
 
-    /// The creation of a conversation or message, at the position in the object.
+    /// Returns the creation of a conversation or message, at the object's position.
     static func created(_ object: JSONValue, at position: Int64? = nil) -> JSONValue {
         let isMessage = object["conversation"]["id"].string != nil
         let own = object["position"].int.map { Int64($0) / (isMessage ? Position.wireStep : 1) }

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import StrataKit
 
-/// A clock that stands still until a test moves it.
+/// A clock that a test advances manually.
 final class ManualClock: MonotonicClock {
     typealias Instant = ContinuousClock.Instant
 
@@ -18,7 +18,6 @@ final class ManualClock: MonotonicClock {
         var lastID = 0
     }
 
-    /// Where the clock stood at first.
     let start: Instant
     private let state: Mutex<State>
     private let (sleepStream, sleepContinuation) = AsyncStream.makeStream(of: Instant.self)
@@ -32,7 +31,7 @@ final class ManualClock: MonotonicClock {
     var now: Instant { state.withLock { $0.now } }
     var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Wakes all sleepers whose time has come.
+    /// Advances the clock, and wakes all sleepers that are due.
     func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.now += duration
@@ -43,7 +42,7 @@ final class ManualClock: MonotonicClock {
         for sleeper in woken { sleeper.continuation.resume() }
     }
 
-    /// Waits until a task has begun to sleep until this instant.
+    /// Waits until a task sleeps until this instant.
     func waitForSleep(until deadline: Instant) async {
         for await other in sleepStream where other == deadline { return }
     }
@@ -73,6 +72,6 @@ final class ManualClock: MonotonicClock {
 }
 
 extension ContinuousClock.Instant {
-    /// Seconds after this instant, to the nanosecond.
+    /// Returns the instant that follows by a number of seconds, with nanosecond precision.
     static func + (instant: Self, seconds: Double) -> Self { instant + .nanoseconds(Int64((seconds * 1e9).rounded())) }
 }

@@ -12,7 +12,7 @@ struct HistoryPageTests {
     private let chat = ConversationID.test(1)
     private let load: SyncLoad
 
-    /// The newest of 9 messages is here, and all others are wanted.
+    /// The newest of 9 messages is on the device, and all others are wanted.
     init() throws {
         store = try StoreFixture(policy: .completeHistory)
         load = .history(chat)

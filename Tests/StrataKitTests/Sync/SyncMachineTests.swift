@@ -24,7 +24,7 @@ struct SyncMachineTests {
             isSuccess: isSuccess, isComplete: isComplete, epoch: epoch, timestamp: "t2", cursor: known, at: time ?? now, random: random)
     }
 
-    /// In step with the server, with nothing to load.
+    /// Makes the machine live, with nothing to load.
     private mutating func goLive() {
         _ = machine.socketOpened(known, answered: [], history: [])
         _ = replay()

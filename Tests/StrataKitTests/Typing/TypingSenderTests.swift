@@ -12,7 +12,7 @@ struct TypingSenderTests {
     private let start = ContinuousClock.now
     private var sender = TypingSender(isConnected: true)
 
-    /// Calls at a second; the result is what is sent.
+    /// Reports a typing action at a second after the start, and returns the signal that is sent.
     private mutating func call(_ action: TypingAction, at second: Double, in conversation: ConversationID? = nil) -> TypingAction? {
         sender.called(action, in: conversation ?? chat, at: start + second)?.action
     }

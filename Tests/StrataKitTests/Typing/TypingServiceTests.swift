@@ -10,7 +10,7 @@ struct TypingServiceTests {
     private let other = ConversationID.random()
     private let ana = Identity(userID: UserID(trusted: "ana"))
 
-    /// A service that runs, its clock, and what it sends and publishes.
+    /// A running service with its clock, its sent signals and its published indicators.
     private struct Scene {
         let service: TypingService
         let clock: ManualClock
@@ -21,7 +21,7 @@ struct TypingServiceTests {
         func nextPublished() async -> TypingAction? { await published.first { _ in true }?.action }
     }
 
-    /// - Parameter before: what happens before the service runs.
+    /// - Parameter before: runs before the service starts.
     private func run(before: (TypingService) async -> Void = { _ in }, _ body: (Scene) async throws -> Void) async throws {
         let clock = ManualClock()
         let (sent, sending) = AsyncStream.makeStream(of: TypingSender.Signal.self)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StrataCommand
 
-/// An example of every query of the command, in which each parameter has a value.
+/// An example of every query of the command, with a value for each parameter.
 enum Queries {
     private static let app = UUID()
 
@@ -23,7 +23,7 @@ enum Queries {
     ]
 }
 
-/// The parameters that statements are given and the columns that rows are read by, against those that the server describes.
+/// Compares the parameters and columns of every query with those that the server describes.
 @Suite struct ColumnTests {
     @Test("every statement has the parameters that it is given and returns the columns that are read, with their types, and no others")
     func described() async throws {

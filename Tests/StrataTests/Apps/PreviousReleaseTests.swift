@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// The command of the previous release may be used on the new schema.
+/// The previous release's command must work on the new schema.
 @Suite struct PreviousReleaseTests {
     @Test("the statements of the previous release return their columns on the present schema")
     func unchanged() async throws {

@@ -146,7 +146,7 @@ struct ChatStateTests {
 }
 
 extension ChatState {
-    /// Presses the keys that a terminal sends for this text.
+    /// Presses the keys for which a terminal sends this text.
     mutating func type(_ text: String) -> [Action] {
         var reader = KeyReader()
         var actions: [Action] = []

@@ -3,7 +3,7 @@
 import Foundation
 import TestCluster
 
-/// What the program itself says of its commands, in the JSON of the argument parser.
+/// The program's own description of its commands, in the JSON of the argument parser.
 struct CommandTree: Decodable {
     struct Argument: Decodable {
         struct Name: Decodable {
@@ -14,7 +14,7 @@ struct CommandTree: Decodable {
         let names: [Name]?
         let valueName: String?
 
-        /// `--name`, or `<value>` for one without a name.
+        /// The argument's name, such as `--name`, or its placeholder `<value>` if it has no name.
         var title: String {
             if let long = names?.first(where: { $0.kind == "long" }) { return "--" + long.name }
             return names?.first.map { "-" + $0.name } ?? "<\(valueName ?? "")>"
@@ -26,7 +26,7 @@ struct CommandTree: Decodable {
         let subcommands: [Command]?
         let arguments: [Argument]?
 
-        /// Those that do something, each with the words that call it.
+        /// Returns the commands without subcommands, each with the words that call it.
         func leaves(_ words: [String] = []) -> [(words: [String], command: Command)] {
             guard let subcommands, !subcommands.isEmpty else { return [(words, self)] }
             return subcommands.flatMap { $0.leaves(words + [$0.commandName]) }
@@ -35,11 +35,11 @@ struct CommandTree: Decodable {
 
     let command: Command
 
-    /// Every command that does something, with its options.
+    /// Returns all commands without subcommands, with their options.
     static func read(from program: StrataProgram) async throws -> [String: Set<String>] {
         let exit = try await program.run(["--experimental-dump-help"])
         let tree = try JSONDecoder().decode(CommandTree.self, from: Data(exit.output.utf8))
-        // The parser's own.
+        // The options that the parser adds to every command.
         let common: Set = ["--help", "--version"]
         let commands = tree.command.leaves().filter { $0.words.first != "help" }
         return Dictionary(

@@ -6,22 +6,23 @@ import Testing
 
 @testable import StrataCommand
 
-/// One wrong word on a command line, and what the person who typed it is told.
+/// One wrong argument on a command line, with the expected error message.
 struct WrongInput: CustomTestStringConvertible, Sendable {
-    /// `app create`.
+    /// The command, such as `app create`.
     let command: String
-    /// The option, or `<value>`, that is wrong.
+    /// The wrong option, or `<value>`.
     let option: String
-    /// What is typed behind the command, with names in braces for paths and ids.
+    /// The arguments after the command. Names in braces stand for paths and ids.
     let words: [String]
-    /// Part of the line.
+    /// A part of the expected error message.
     let says: String
     let status: CommandFailure.Status
     var environment: [String: String] = [:]
 
     var testDescription: String { "strata \(command) \(words.map { $0.count > 60 ? "\($0.prefix(20))…" : $0 }.joined(separator: " "))" }
 
-    /// What is typed, with the paths that the words stand for: a file that holds nothing of use, and one with a private key.
+    /// Returns the arguments with their placeholders replaced. Creates the files they name: one with useless content,
+    /// and one with a private key.
     func words(in directory: String) async throws -> [String] {
         try Data("nonsense\n".utf8).write(to: URL(fileURLWithPath: directory + "/nonsense"))
         let values = [
@@ -44,13 +45,13 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         self.environment = environment
     }
 
-    /// Nothing listens there.
+    /// A URL on which nothing listens.
     private static let nobody = "postgresql://127.0.0.1:1/strata"
     private static let elsewhere = "https://127.0.0.1:1"
     private static let own = ["--key", "{key}", "--key-id", "{uuid}", "--provider", "{uuid}"]
     private static let long = String(repeating: "x", count: 129)
 
-    /// At least one for each option of each command.
+    /// All cases: at least one for each option of each command.
     static let all: [WrongInput] = [database, dev, apps, tokens, serverAPI, users, announcements, demo, chat, secrets, others].flatMap { $0 }
 
     private static let database: [WrongInput] = {
@@ -148,7 +149,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
 
     private static let serverToken = ["STRATA_SERVER_TOKEN": "a-token-of-this-test"]
 
-    /// What the commands say that use the Server API.
+    /// Wrong input to commands that use the Server API.
     private static let serverAPI: [WrongInput] = {
         let commands: [(String, [String], [String])] = [
             ("announce", ["--to", "ana", "--app", "{uuid}"], ["Hello"]), ("user erase", ["--user", "ana", "--yes", "--app", "{uuid}"], []),

@@ -47,7 +47,7 @@ struct DeploymentSecretsTests {
         try await withTemporaryDirectory { directory in
             let secrets = DeploymentSecrets(directory: directory, places: .init())
             _ = try secrets.ensure()
-            // Permissions that somebody has changed are mended.
+            // Changed permissions are restored.
             chmod("\(directory)/webhook-calls/secret", 0o444)
             chown("\(directory)/webhooks", 0, 10_001)
             _ = try secrets.ensure()

@@ -17,7 +17,7 @@ struct DevSystemTests {
         let system: DevSystem
         let lines = Collected<String>()
 
-        /// Listens on the port for HTTP.
+        /// Occupies the HTTP port; nil if the port is free.
         let squatter: (any Channel)?
 
         init(
@@ -120,7 +120,7 @@ struct DevSystemTests {
             let first = try Stage(directory, binaries)
             try await first.system.start()
             let url = try first.state.databaseURL
-            // The first step of unreleased versions had this name.
+            // The first migration of unreleased versions had this name.
             let rename = "UPDATE strata.schema_migrations SET name = 'tables' WHERE version = 1"
             try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: rename)
             let refusal = await #expect(throws: PostgresError.self) { try await DatabaseMigration.run(url: url, passwords: nil) }

@@ -5,9 +5,9 @@ import LocalServers
 
 @testable import StrataCommand
 
-/// Executables that pretend to be the four services: each answers 200 on its admin port, and ends when it is asked to.
+/// Stand-ins for the services' executables. Each answers 200 on its admin port and exits on SIGTERM.
 enum FakeServices {
-    /// In Perl, whose base every Debian has.
+    /// The program is in Perl, because every Debian has its base package.
     private static let script = #"""
         use strict; use IO::Socket::INET;
         $| = 1;
@@ -21,8 +21,8 @@ enum FakeServices {
         }
         """#
 
-    /// Writes them into a directory.
-    /// - Parameter broken: a service that ends at once instead.
+    /// Writes the executables into a directory.
+    /// - Parameter broken: A service that exits at once instead.
     static func make(in directory: String, broken: ServiceKind? = nil) throws -> ServiceBinaries {
         let perl = try Programs.find("perl")
         for kind in ServiceKind.allCases {

@@ -41,7 +41,7 @@ struct DoctorTests {
             for name in ["psql", "setpriv", "home", "disk"] {
                 #expect(checks.first { $0.subject == name }?.verdict == .fine, "\(name)")
             }
-            // A newer version that apt knows is a notice.
+            // A newer version that apt offers is only a notice.
             for name in ["PostgreSQL", "Redis"] {
                 let check = try #require(checks.first { $0.subject == name })
                 #expect(check.verdict != .bad)

@@ -58,7 +58,7 @@ struct PackageUpdateTests {
 
     @Test("is looked up by the package that has the program")
     func lookUp() async throws {
-        // Links to directories are resolved, because dpkg knows only one path.
+        // Symbolic links to directories are resolved, because dpkg knows only one path.
         try await withTemporaryDirectory { directory in
             let real = URL(filePath: directory).resolvingSymlinksInPath().path(percentEncoded: false) + "/usr"
             try FileManager.default.createDirectory(atPath: real, withIntermediateDirectories: true)

@@ -77,7 +77,7 @@ struct HomeTests {
             #expect(try Secrets.ensure(in: home) == first)
             let all = [first.cluster, first.postgres, first.conversations, first.metadata, first.webhooks, first.webhooksSecret]
             #expect(Set(all).count == 6)
-            // A home of an older release gets what it lacks, once.
+            // The secrets missing in a home of an older release are generated once.
             let older = [
                 "cluster": first.cluster, "postgres": first.postgres, "conversations": first.conversations, "metadata": first.metadata,
                 "webhooks": first.webhooks,

@@ -25,7 +25,7 @@ struct ChildProcessTests {
         let script = #"echo "$GREETING"; pwd; ls /proc/self/fd | wc -l; env | grep -c '^HOME=' || true"#
         let exit = try await ChildProcess.run(
             Launch(shell, arguments: ["-c", script], environment: ["GREETING": "hello", "PATH": "/usr/bin:/bin"], directory: "/usr"))
-        // Three streams, and the one `ls` itself has open.
+        // Three standard streams, and the directory that `ls` itself has open.
         #expect(exit.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) } == ["hello", "/usr", "4", "0"])
     }
 
@@ -64,7 +64,7 @@ struct ChildProcessTests {
 
     @Test("dies with its parent, even when that is killed")
     func deathSignal() async throws {
-        // The parent is a shell here, with our wrapper's words; its child must be gone once it is.
+        // A shell takes the part of the parent, with the same `setpriv` options. Its child must end with it.
         try await withTemporaryDirectory { directory in
             let file = directory + "/pid"
             let setpriv = try Programs.find("setpriv")
@@ -78,7 +78,7 @@ struct ChildProcessTests {
         }
     }
 
-    /// Gone, or dead and not yet reaped by the process that adopted it.
+    /// Returns true if the process is gone, or dead and not yet reaped by its adoptive parent.
     private func isGone(_ pid: Int32) -> Bool {
         guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }
         return text.contains(") Z ")

@@ -7,7 +7,7 @@ import Testing
 struct LoopbackPortTests {
     @Test("no port is given twice, even before a server listens on it")
     func once() throws {
-        // Of some twenty thousand: drawn without looking back, two would be the same.
+        // There are some twenty thousand ports. Independent random draws would contain duplicates.
         let ports = try (0..<600).map { _ in try LoopbackPort.free() } + LoopbackPort.free(200)
         #expect(Set(ports).count == 800)
     }

@@ -4,18 +4,18 @@ import Foundation
 import LocalServers
 import Testing
 
-/// `scripts/setup.sh` with stand-ins for apt, dpkg, sudo and the servers. Every command that needs root goes through `sudo`, which only records it.
+/// Tests of `scripts/setup.sh` with stand-ins for apt, dpkg, sudo and the servers. Every command that needs root goes
+/// through `sudo`, which only records it.
 @Suite("scripts/setup.sh")
 struct SetupScriptTests {
-    /// The machine that the stand-ins pretend to be.
     private struct Machine {
         let directory: String
         var environment: [String: String] = [:]
 
-        /// Makes the stand-ins.
+        /// Creates the stand-ins.
         /// - Parameters:
-        ///   - offered: the version of PostgreSQL that apt offers; 15.18 is installed.
-        ///   - hasFreeSudo: whether sudo needs no password.
+        ///   - offered: The version of PostgreSQL that apt offers. 15.18 is installed.
+        ///   - hasFreeSudo: True if sudo needs no password.
         init(_ directory: String, offered: String, hasFreeSudo: Bool = true) throws {
             self.directory = directory
             try write("id", "echo 1000")
@@ -60,7 +60,7 @@ struct SetupScriptTests {
             let exit = try await ChildProcess.run(Launch(try Programs.find("bash"), arguments: [script] + arguments, environment: all))
             #expect(exit.isSuccess, "\(exit.output)")
             let root = (try? String(contentsOfFile: directory + "/root", encoding: .utf8)) ?? ""
-            // The lists may be a day old on the machine that runs this.
+            // The package lists of the machine that runs this test may be a day old.
             return (exit.output, root.split(separator: "\n").map(String.init).filter { !$0.hasSuffix(" -q update") })
         }
     }

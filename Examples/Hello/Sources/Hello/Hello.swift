@@ -3,7 +3,8 @@
 import Foundation
 import StrataKit
 
-/// Says hello to a friend, and shows the conversation with them while it goes on: `Hello APP USER FRIEND SERVER`.
+/// A program that sends a greeting to a friend and then prints the conversation's messages: `Hello APP USER FRIEND
+/// SERVER`.
 @main
 struct Hello {
     static func main() async throws {
@@ -14,21 +15,21 @@ struct Hello {
         }
         let (app, user) = (words[1], words[2])
 
-        // The client keeps its data in a folder.
+        // The client keeps its data in a directory.
         let folder = URL(filePath: ".hello/\(user)")
         let client = try StrataClient(appID: app, options: .init(server: server, directory: folder))
         if await client.authenticatedUser == nil {
             let nonce = try await client.requestAuthenticationNonce()
             try await client.authenticate(identityToken: identityToken(app: app, user: user, nonce: nonce))
         }
-        // From now on it stays connected: a lost connection is made again.
+        // From now on the client stays connected and reconnects after a lost connection.
         try await client.connect()
 
-        // This works without a network, too: the message is stored here, and sent when there is a connection.
+        // This works without a network, too: the message is stored on the device and sent once there is a connection.
         let chat = try await client.findOrCreate(with: [friend], options: .init(metadata: ["title": "Hello"]))
         try await chat.send(client.newMessage(parts: [.text("Hello from \(user)!")]))
 
-        // The messages that are on this device now, and then each one that comes.
+        // Print the messages on this device, then each new one.
         let query = Query<Message>(where: { $0.conversationID == chat.id }, sortBy: [.ascending(\.position)])
         let controller = try await client.queryController(query)
         try await controller.execute()
@@ -44,7 +45,8 @@ struct Hello {
         print(message.sender.displayName ?? message.sender.id, message.parts.first?.text ?? "", separator: ": ")
     }
 
-    /// Who the user is, signed. In your app your own backend does this; here the `strata` command does.
+    /// Returns a signed identity token of the user. In an app, the app's own backend issues it; this example uses the
+    /// `strata` command.
     static func identityToken(app: String, user: String, nonce: String) throws -> String {
         let (process, output) = (Process(), Pipe())
         process.executableURL = URL(filePath: "/usr/bin/env")

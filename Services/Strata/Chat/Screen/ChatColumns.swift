@@ -2,7 +2,7 @@
 
 import StrataModel
 
-/// The conversations, the selected one reversed, each with the number of its unread messages.
+/// The column of conversations, with the unread count of each. The selected conversation is reversed.
 struct ChatConversationList: Sendable {
     let conversations: [ChatConversation]
     let selected: ConversationID?
@@ -11,7 +11,7 @@ struct ChatConversationList: Sendable {
 
     var lines: [StyledLine] {
         guard !conversations.isEmpty else { return [StyledLine(" no conversations", .dim), StyledLine(" /new bob", .accent)] }
-        // The selected one stays in sight.
+        // Scroll so that the selected conversation stays visible.
         let place = conversations.firstIndex { $0.id == selected } ?? 0
         let first = max(place - rows + 1, 0)
         return conversations.dropFirst(first).prefix(rows).map(line)
@@ -29,7 +29,7 @@ struct ChatConversationList: Sendable {
     }
 }
 
-/// The newest messages that fit, at the bottom, and below them who is typing.
+/// The column of messages. The newest ones that fit are at the bottom, followed by a line with the typing users.
 struct ChatMessageList: Sendable {
     let state: ChatState
     let columns: Int
@@ -52,7 +52,7 @@ struct ChatMessageList: Sendable {
         return current.isDraft ? " Others see this conversation with its first message." : " No messages are here."
     }
 
-    /// `12:03 alice: …`, and how far an own message has come.
+    /// Returns the lines of a message, `12:03 alice: …`, with the delivery progress of an own message.
     private func lines(of message: ChatMessage) -> [StyledLine] {
         let indent = " "
         let texts = "\(message.time) \(message.sender): \(message.text)".wrapped(to: columns - 2)
@@ -102,7 +102,6 @@ struct ChatDetails: Sendable {
         return line
     }
 
-    /// Each key path, and below it the value.
     private func metadata(_ conversation: ChatConversation) -> [StyledLine] {
         guard !conversation.metadata.isEmpty else { return [StyledLine(" none: /set title Lunch", .dim)] }
         return conversation.metadata.sorted { $0.key < $1.key }

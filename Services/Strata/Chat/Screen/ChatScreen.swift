@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The screen of `strata chat`: what is to be seen, as lines for a terminal of a given size.
+/// The screen of `strata chat`, as lines for a terminal of a given size.
 struct ChatScreen: Sendable {
-    /// On smaller screens there is nothing useful to show.
     private static let smallest = ScreenSize(columns: 24, rows: 6)
 
     let state: ChatState
     let size: ScreenSize
 
-    /// All lines, and the cursor.
     var frame: Frame {
         guard size.columns >= Self.smallest.columns, size.rows >= Self.smallest.rows else { return tooSmall }
         let input = ChatInputLine(input: state.input, columns: size.columns)
@@ -23,7 +21,7 @@ struct ChatScreen: Sendable {
         return Frame(size: size, lines: lines, cursorRow: 0, cursorColumn: 0)
     }
 
-    // MARK: Above and below
+    // MARK: Header and footer
 
     private var header: StyledLine {
         let link =
@@ -40,7 +38,7 @@ struct ChatScreen: Sendable {
         return line
     }
 
-    /// Only while there is no connection.
+    /// The banner that is shown only without a connection.
     private var banner: StyledLine? {
         guard state.link == .offline else { return nil }
         let waiting =
@@ -60,7 +58,7 @@ struct ChatScreen: Sendable {
 
     // MARK: Columns
 
-    /// How wide each column is; 0 if there is no room for it.
+    /// The width of each column; 0 if there is no room for it.
     private var widths: (list: Int, messages: Int, details: Int) {
         let list = size.columns >= 44 ? min(size.columns / 4, 28) : 0
         let details = size.columns >= 72 ? min(size.columns / 4, 34) : 0
@@ -92,7 +90,7 @@ struct ChatScreen: Sendable {
     }
 }
 
-/// Where the user types, with as much of the text as fits around the cursor.
+/// The input line, with as much text as fits around the cursor.
 struct ChatInputLine: Sendable {
     let line: StyledLine
     let cursor: Int
@@ -110,7 +108,6 @@ struct ChatInputLine: Sendable {
     }
 }
 
-/// What keys and commands do.
 struct ChatHelp: Sendable {
     let columns: Int
 

@@ -12,7 +12,7 @@ enum ChatLine: Hashable, Sendable {
     case remove(Set<UserID>)
     case leave, offline, online, help, quit
 
-    /// A command, and what it does, for the help.
+    /// A command and its effect, for the help.
     struct Explanation: Hashable, Sendable {
         let usage: String
         let meaning: String
@@ -30,12 +30,12 @@ enum ChatLine: Hashable, Sendable {
         Explanation(usage: "//…", meaning: "a message that begins with /"),
     ]
 
-    /// Why a line is no command.
+    /// The reason why a line is no valid command.
     struct Problem: Error, Hashable {
         let message: String
     }
 
-    /// Reads a line that is not empty.
+    /// Parses a line that is not empty.
     init(parsing line: String) throws(Problem) {
         guard line.hasPrefix("/"), !line.hasPrefix("//") else {
             self = .message(line.hasPrefix("//") ? String(line.dropFirst()) : line)
@@ -60,7 +60,7 @@ enum ChatLine: Hashable, Sendable {
         }
     }
 
-    /// The value is all that follows the key path, spaces included.
+    /// Parses `/set`. The value is the rest of the line after the key path, including spaces.
     private static func assignment(_ line: String) throws(Problem) -> ChatLine {
         let parts = line.split(separator: " ", maxSplits: 2)
         guard parts.count == 3 else { throw usage("/set theme.color blue") }

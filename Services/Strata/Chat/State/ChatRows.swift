@@ -2,39 +2,40 @@
 
 import StrataModel
 
-/// A conversation, as the screen shows it.
+/// A conversation in the form that the screen shows.
 struct ChatConversation: Hashable, Sendable {
     struct Person: Hashable, Sendable {
         var name: String
-        /// Nil if it is not known.
+        /// True if the person is online; nil if unknown.
         var isOnline: Bool?
     }
 
     var id: ConversationID
-    /// Its title, or the names of the others.
+    /// The title, or the names of the other participants.
     var title: String
     var unreadCount: Int
-    /// In the order in which they are shown.
+    /// The participants in display order.
     var people: [Person]
-    /// Each text by its key path.
+    /// The metadata values by key path.
     var metadata: [String: String]
-    /// It was made here, and its first message was not sent yet.
+    /// True if the conversation was created here and its first message has not been sent.
     var isDraft = false
 }
 
-/// A message, as the screen shows it.
+/// A message in the form that the screen shows.
 struct ChatMessage: Hashable, Sendable {
-    /// How far an own message has come.
+    /// The delivery progress of the user's own message.
     enum Receipt: Hashable, Sendable {
-        /// The server does not have it.
+        /// The server does not have the message yet.
         case waiting
         case refused(String)
         case sent
-        /// By so many of the recipients.
+        /// The message was delivered to the first number of the recipients.
         case delivered(Int, of: Int)
         case read(Int, of: Int)
 
-        /// What all recipients have in common, or how many have what the furthest have.
+        /// Creates the receipt from the progress of all recipients. The highest progress counts, with the number of
+        /// recipients that have it.
         init(sentTo recipients: [RecipientProgress]) {
             let count = recipients.count
             let readers = recipients.count { $0 == .read }
@@ -59,7 +60,7 @@ struct ChatMessage: Hashable, Sendable {
         }
     }
 
-    /// How far a message has come with one recipient.
+    /// The delivery progress of a message for one recipient.
     enum RecipientProgress: Int, Comparable, Sendable {
         case none, delivered, read
 
@@ -67,9 +68,9 @@ struct ChatMessage: Hashable, Sendable {
     }
 
     var sender: String
-    /// Of the day, such as `12:03`.
+    /// The time of day, `12:03` for example.
     var time: String
     var text: String
-    /// Nil for the messages of others.
+    /// The delivery progress; nil for messages of other users.
     var receipt: Receipt?
 }

@@ -2,13 +2,12 @@
 
 import StrataModel
 
-/// Everything that the screen of `strata chat` shows, and what keys do with it. A value: it does nothing by itself, and says what is to be done as
-/// ``Action``.
+/// The state of the `strata chat` screen, and the effects of keys on it. It is a pure value; the actions for its owner
+/// are returned as ``Action``.
 struct ChatState: Hashable, Sendable {
-    /// The connection, as far as the user needs to know.
     enum Link: Hashable, Sendable { case connecting, online, offline }
 
-    /// Something for the client to do in the selected conversation.
+    /// An action for the client, in the selected conversation.
     enum Action: Hashable, Sendable {
         case send(String)
         case create(Set<UserID>)
@@ -17,52 +16,52 @@ struct ChatState: Hashable, Sendable {
         case addParticipants(Set<UserID>)
         case removeParticipants(Set<UserID>)
         case leave
-        /// The user types a message.
+        /// The user is typing a message.
         case type
-        /// What the user typed is gone.
+        /// The user has cleared the input.
         case stopTyping
         case fetchOlderMessages
         case disconnect, connect, quit
     }
 
-    /// So many messages the keys scroll.
+    /// The number of messages that one key press scrolls.
     private static let scrollStep = 5
 
     let user: String
     private(set) var conversations: [ChatConversation] = []
     private(set) var selected: ConversationID?
-    /// Of the selected conversation, in order.
+    /// The messages of the selected conversation, in order.
     private(set) var messages: [ChatMessage] = []
     private var typists: [ConversationID: [UserID: String]] = [:]
     var link = Link.connecting
-    /// Changes that were made here and that the server has not confirmed.
+    /// The number of local changes that the server has not confirmed.
     var waitingChanges = 0
     private(set) var input = InputLine()
-    /// Something that the user should know, until the next key.
+    /// A notice to the user, shown until the next key press.
     var notice: String?
     private(set) var showsHelp = false
-    /// So many of the newest messages are below the screen.
+    /// The number of newest messages that are scrolled out of view.
     private(set) var scrolled = 0
-    /// A conversation that has no message yet: it is in no list but here.
+    /// A conversation without a message, which is not part of the client's list.
     private var draft: ChatConversation?
 
     init(user: String) { self.user = user }
 
     var current: ChatConversation? { conversations.first { $0.id == selected } }
 
-    /// The names of those who type in the selected conversation.
+    /// The names of the users who are typing in the selected conversation.
     var typing: [String] { (selected.flatMap { typists[$0] } ?? [:]).values.sorted() }
 
-    // MARK: News
+    // MARK: Updates
 
-    /// The conversations that the client has, the newest first.
+    /// Replaces the list with the client's conversations, newest first.
     mutating func show(conversations found: [ChatConversation]) {
         if let id = draft?.id, found.contains(where: { $0.id == id }) { draft = nil }
         conversations = (draft.map { [$0] } ?? []) + found
         if current == nil { select(conversations.first?.id) }
     }
 
-    /// A conversation that was made here. It is selected.
+    /// Adds a conversation that was created here, and selects it.
     mutating func show(new conversation: ChatConversation) {
         if conversation.isDraft {
             draft = conversation
@@ -72,19 +71,19 @@ struct ChatState: Hashable, Sendable {
         select(conversation.id)
     }
 
-    /// A conversation without a message was left.
+    /// Removes the draft, after the user has left it.
     mutating func forgetDraft() {
         conversations.removeAll { $0.isDraft }
         draft = nil
         if current == nil { select(conversations.first?.id) }
     }
 
-    /// The messages of a conversation; those of one that is no longer selected come too late.
+    /// Shows the messages of a conversation. Those of a conversation that is not selected are ignored.
     mutating func show(messages: [ChatMessage], of conversation: ConversationID) {
         if conversation == selected { self.messages = messages }
     }
 
-    /// A distinct conversation that was made here existed already.
+    /// Replaces a distinct conversation that was created here with the existing one.
     mutating func merge(_ old: ConversationID, into new: ConversationID) {
         if draft?.id == old { draft = nil }
         conversations.removeAll { $0.id == old }
@@ -95,7 +94,7 @@ struct ChatState: Hashable, Sendable {
         typists[conversation, default: [:]][user] = isTyping ? name : nil
     }
 
-    /// Without a connection nothing is known of who types.
+    /// Clears all typing indicators, which are unknown without a connection.
     mutating func forgetTyping() { typists = [:] }
 
     private mutating func select(_ id: ConversationID?) {
@@ -136,7 +135,7 @@ struct ChatState: Hashable, Sendable {
         return wasTyping ? [.stopTyping] : []
     }
 
-    /// Commands are no business of others.
+    /// True if the input is a message. Commands cause no typing indicators.
     private var isTypingMessage: Bool { !input.isEmpty && (!input.text.hasPrefix("/") || input.text.hasPrefix("//")) }
 
     private mutating func moveSelection(by step: Int) {
@@ -145,7 +144,7 @@ struct ChatState: Hashable, Sendable {
         if conversations.indices.contains(next) { select(conversations[next].id) }
     }
 
-    /// At the oldest message that is here the next ones are asked for.
+    /// Scrolls back. At the oldest local message, older ones are fetched.
     private mutating func scrollBack() -> [Action] {
         let limit = max(messages.count - 1, 0)
         scrolled = min(scrolled + Self.scrollStep, limit)

@@ -7,13 +7,14 @@ struct InputLine: Hashable, Sendable {
     var text: String { before + after }
     var isEmpty: Bool { before.isEmpty && after.isEmpty }
 
-    /// Inserts text at the cursor. Line breaks and other control characters become spaces: the line is one line.
+    /// Inserts text at the cursor. Line breaks and other control characters become spaces, because the input is a
+    /// single line.
     mutating func insert(_ text: String) {
         before += String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }
 
-    /// Edits or moves the cursor.
-    /// - Returns: false for keys that do neither.
+    /// Edits the text or moves the cursor.
+    /// - Returns: False for other keys.
     mutating func press(_ key: Key) -> Bool {
         switch key {
         case .text(let text): insert(text)

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a screen shows at one moment.
 struct Frame: Hashable, Sendable {
     var size: ScreenSize
     var lines: [StyledLine]
-    /// Where the user types; 0 is the first.
+    /// The row of the input cursor, counted from 0.
     var cursorRow: Int
     var cursorColumn: Int
 }
 
-/// How large a screen is, in characters.
+/// The size of a screen in characters.
 struct ScreenSize: Hashable, Sendable {
     var columns: Int
     var rows: Int
 }
 
-/// Makes what is written to the terminal out of what is to be seen: only lines that have changed.
+/// A writer that turns frames into terminal output. It writes only lines that have changed.
 struct FrameWriter: Sendable {
     private var shown: Frame?
 
-    /// Takes over the whole screen, which gets its old content back at the end; no line breaks by itself, and pastes are marked.
+    /// Switches to the alternate screen, disables line wrapping, and enables bracketed paste.
     static let begin = "\u{1B}[?1049h\u{1B}[?7l\u{1B}[?2004h\u{1B}[2J"
-    /// Undoes ``begin``, whatever was shown.
+    /// Reverts ``begin`` and restores the original screen.
     static let end = "\u{1B}[0m\u{1B}[?2004l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
-    /// What has to be written so that the screen shows this; empty if it does.
+    /// Returns the output that makes the screen show this frame; empty if it already does.
     mutating func text(for frame: Frame) -> String {
         guard frame != shown else { return "" }
         let isSameSize = shown?.size == frame.size
-        // The cursor is hidden while lines are written.
+        // Hide the cursor while lines are written.
         var out = "\u{1B}[?25l" + (isSameSize ? "" : "\u{1B}[0m\u{1B}[2J")
         for (row, line) in frame.lines.enumerated() where !isSameSize || shown?.lines[row] != line {
             out += "\u{1B}[\(row + 1);1H\u{1B}[0m\u{1B}[2K" + Self.text(of: line)
@@ -42,7 +41,7 @@ struct FrameWriter: Sendable {
         var column = 0
         var isCertain = true
         for span in line.spans {
-            // Terminals do not agree on the width of all characters.
+            // Terminals disagree on the width of some characters, so the column is set explicitly.
             if !isCertain { out += "\u{1B}[\(column + 1)G" }
             let codes = codes(of: span.style)
             out += codes.isEmpty ? span.text.string : "\u{1B}[\(codes)m\(span.text.string)\u{1B}[0m"

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads keys from the bytes that a terminal sends. Bytes may arrive in any portions; what is not complete is kept for the next call.
+/// A parser of the keys in a terminal's byte stream. Bytes may arrive in any portions; an incomplete sequence is kept
+/// for the next call.
 struct KeyReader: Hashable, Sendable {
-    /// A longer escape sequence is no key of any terminal.
+    /// The maximum length of an escape sequence. No terminal has a longer one.
     private static let sequenceLimit = 64
-    /// Of one paste, in bytes. What is beyond is dropped.
+    /// The maximum size of one paste, in bytes. More is dropped.
     static let pasteLimit = 65_536
 
     private var pending: [UInt8] = []
     /// The text of a paste that has not ended yet.
     private var paste: [UInt8]?
 
-    /// Whether an Escape has come of which only time can tell whether it is the key or begins a sequence; see ``flush()``.
+    /// True if an Escape arrived that may be the key or begin a sequence. Only a pause decides; see ``flush()``.
     var isUndecided: Bool { paste == nil && pending.first == 0x1B }
 
     mutating func read(_ bytes: some Sequence<UInt8>) -> [Key] {
@@ -25,7 +26,8 @@ struct KeyReader: Hashable, Sendable {
         return keys
     }
 
-    /// To be called when nothing has come for a moment: terminals send a sequence at once, so an Escape that stands alone is the key.
+    /// Ends an incomplete sequence. Call it after a pause: terminals send a sequence at once, so a single Escape is the
+    /// key.
     mutating func flush() -> [Key] {
         guard isUndecided else { return [] }
         let isAlone = pending.count == 1
@@ -33,10 +35,10 @@ struct KeyReader: Hashable, Sendable {
         return isAlone ? [.escape] : []
     }
 
-    /// What is at the beginning of the bytes: how long it is, and the key, if it is one.
+    /// The next element of the input: its length in bytes, and the key if it is one.
     private typealias Step = (length: Int, key: Key?)
 
-    /// - Returns: nil if more bytes are needed.
+    /// Returns the next element; nil if more bytes are needed.
     private mutating func nextKey() -> Step? {
         switch pending[0] {
         case 0x1B: nextSequence()
@@ -49,7 +51,7 @@ struct KeyReader: Hashable, Sendable {
         }
     }
 
-    /// One scalar of UTF-8. Bytes that are none become U+FFFD.
+    /// Returns one UTF-8 scalar. Invalid bytes become U+FFFD.
     private func nextCharacter() -> Step? {
         let length =
             switch pending[0] {
@@ -76,12 +78,12 @@ struct KeyReader: Hashable, Sendable {
             guard pending.count > 2 else { return nil }
             return (3, Self.keys[pending[2]])
         case 0x1B: return (1, .escape)
-        // A key with Alt, which means nothing here.
+        // A key with Alt, which has no function here.
         default: return (2, nil)
         }
     }
 
-    /// `ESC [`, parameters, and a final byte.
+    /// Parses `ESC [`, parameters, and a final byte.
     private mutating func nextControlSequence() -> Step? {
         let body = pending.dropFirst(2)
         guard let end = body.firstIndex(where: { !(0x20...0x3F).contains($0) }) else {
@@ -92,7 +94,7 @@ struct KeyReader: Hashable, Sendable {
         case UInt8(ascii: "~"):
             if parameters == Self.pasteBegin { paste = [] }
             return (end + 1, Self.numbered[parameters])
-        // The console of Linux: `ESC [ [ A` is F1.
+        // The Linux console sends `ESC [ [ A` for F1.
         case UInt8(ascii: "[") where parameters.isEmpty:
             guard pending.count > end + 1 else { return nil }
             return (end + 2, pending[end + 1] == UInt8(ascii: "A") ? .help : nil)
@@ -100,7 +102,7 @@ struct KeyReader: Hashable, Sendable {
         }
     }
 
-    /// By the final byte. Parameters are modifiers such as Shift, which change nothing.
+    /// The keys by their final byte. Parameters are modifiers such as Shift, which are ignored.
     private static let keys: [UInt8: Key] = [
         UInt8(ascii: "A"): .up, UInt8(ascii: "B"): .down, UInt8(ascii: "C"): .right, UInt8(ascii: "D"): .left, UInt8(ascii: "H"): .home,
         UInt8(ascii: "F"): .end, UInt8(ascii: "P"): .help, UInt8(ascii: "M"): .enter,
@@ -111,7 +113,8 @@ struct KeyReader: Hashable, Sendable {
 
     // MARK: Pastes
 
-    /// Terminals put what is pasted between two sequences, so that a line feed in it is not taken for the Enter key.
+    /// The parameter of the sequence before a paste. Terminals enclose a paste in two sequences, so that its line feeds
+    /// differ from the Enter key.
     private static let pasteBegin = "200"
     private static let pasteEnd = Array("\u{1B}[201~".utf8)
 

@@ -5,15 +5,15 @@ struct TextStyle: OptionSet, Hashable, Sendable {
 
     static let bold = TextStyle(rawValue: 1)
     static let dim = TextStyle(rawValue: 2)
-    /// Background and text change places.
+    /// Exchanged foreground and background colours.
     static let reversed = TextStyle(rawValue: 4)
-    /// Something to find again, such as a name.
+    /// A highlight, for names for example.
     static let accent = TextStyle(rawValue: 8)
-    /// Something is not as it should be.
     static let warning = TextStyle(rawValue: 16)
 }
 
-/// One line of a screen: pieces of text, each with a style. No text in it can move the cursor or change the terminal: see ``TerminalText``.
+/// One line of a screen: pieces of text, each with a style. Its text can neither move the cursor nor change the
+/// terminal; see ``TerminalText``.
 struct StyledLine: Hashable, Sendable {
     struct Span: Hashable, Sendable {
         let text: TerminalText
@@ -34,10 +34,10 @@ struct StyledLine: Hashable, Sendable {
 
     var width: Int { spans.reduce(0) { $0 + $1.text.width } }
 
-    /// Without styles.
     var text: String { spans.map(\.text.string).joined() }
 
-    /// The same in exactly so many columns: with `…` at the end if it is too long, with spaces if it is too short.
+    /// Returns the line in exactly `columns` columns. A longer line is cut and ends with `…`; a shorter one is padded
+    /// with spaces.
     func fitted(to columns: Int, fill: TextStyle = []) -> StyledLine {
         var line = StyledLine()
         var left = columns
@@ -55,12 +55,13 @@ struct StyledLine: Hashable, Sendable {
     }
 }
 
-/// Text that is safe to write to a terminal: other users wrote it, and what they wrote may contain control sequences.
+/// Text that is safe to write to a terminal. Texts of other users may contain control sequences.
 struct TerminalText: Hashable, Sendable {
     let string: String
     let width: Int
 
-    /// Control characters become visible pictures of themselves; what would change the direction of other text, or be invisible, becomes U+FFFD.
+    /// Replaces unsafe characters. Control characters become visible symbols. Invisible characters, and those that
+    /// change the text direction, become U+FFFD.
     init(_ text: some StringProtocol) {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars { scalars.append(Self.visible(scalar)) }
@@ -74,7 +75,7 @@ struct TerminalText: Hashable, Sendable {
         case 0x00..<0x20: Unicode.Scalar(0x2400 + scalar.value) ?? "\u{FFFD}"
         case 0x7F: "\u{2421}"
         case 0x80..<0xA0: "\u{FFFD}"
-        // They join emoji and letters.
+        // Joiners of emoji and letters.
         case 0x200C, 0x200D: scalar
         default: isInvisible(scalar) ? "\u{FFFD}" : scalar
         }
@@ -89,7 +90,7 @@ struct TerminalText: Hashable, Sendable {
 }
 
 extension String {
-    /// Lines of at most so many columns, broken at spaces where there are some. A line feed begins a new one.
+    /// Wraps the text into lines of at most `columns` columns, at spaces if possible. A line feed begins a new line.
     func wrapped(to columns: Int) -> [String] {
         let columns = max(columns, 2)
         return split(omittingEmptySubsequences: false) { $0.isNewline }.flatMap { Self.wrap($0, columns: columns) }

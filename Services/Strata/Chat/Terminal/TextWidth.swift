@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Character {
-    /// How many columns a terminal needs for it: 0, 1 or 2.
+    /// The number of terminal columns of the character: 0, 1 or 2.
     ///
-    /// Terminals differ for some emoji. A line that is measured wrongly is cut or padded wrongly; what is beside it stays in its place, because
-    /// ``FrameWriter`` moves the cursor to each part of a line.
+    /// Terminals differ for some emoji. A wrong width causes wrong cutting or padding of a line. Neighbouring parts
+    /// keep their place, because ``FrameWriter`` moves the cursor to each part.
     var terminalWidth: Int {
         guard let first = unicodeScalars.first else { return 0 }
         if unicodeScalars.contains("\u{FE0F}") { return 2 }
@@ -14,10 +14,9 @@ extension Character {
 }
 
 extension StringProtocol {
-    /// How many columns a terminal needs for it.
     var terminalWidth: Int { reduce(0) { $0 + $1.terminalWidth } }
 
-    /// As much of the beginning as fits in so many columns.
+    /// Returns the longest prefix that fits into `columns` columns.
     func prefix(columns: Int) -> SubSequence {
         var used = 0
         return prefix { character in
@@ -26,7 +25,7 @@ extension StringProtocol {
         }
     }
 
-    /// As much of the end as fits in so many columns.
+    /// Returns the longest suffix that fits into `columns` columns.
     func suffix(columns: Int) -> SubSequence {
         var used = 0
         let fitting = reversed()
@@ -41,7 +40,7 @@ extension StringProtocol {
 extension Unicode.Scalar {
     fileprivate var isRegionalIndicator: Bool { (0x1F1E6...0x1F1FF).contains(value) }
 
-    /// By itself, after the East Asian Width of Unicode.
+    /// The width of the scalar alone, according to Unicode's East Asian Width.
     fileprivate var terminalWidth: Int {
         switch properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format, .control: 0
@@ -49,7 +48,7 @@ extension Unicode.Scalar {
         }
     }
 
-    /// Scalars of two columns, roughly: the blocks of East Asian scripts, fullwidth forms, and emoji.
+    /// Scalars with a width of two columns, approximately: East Asian scripts, fullwidth forms, and emoji.
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x231A...0x231B, 0x2329...0x232A, 0x23E9...0x23EC, 0x23F0...0x23F0, 0x23F3...0x23F3, 0x25FD...0x25FE, 0x2614...0x2615,
         0x2648...0x2653, 0x267F...0x267F, 0x2693...0x2693, 0x26A1...0x26A1, 0x26AA...0x26AB, 0x26BD...0x26BE, 0x26C4...0x26C5, 0x26CE...0x26CE,

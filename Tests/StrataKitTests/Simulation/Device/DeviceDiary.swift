@@ -4,31 +4,31 @@ import StrataModel
 
 @testable import StrataKit
 
-/// What became of the changes that a device accepted, and of the metadata that it showed.
+/// The history of a device: the results of accepted changes, and the metadata that were visible.
 struct DeviceDiary {
-    /// Another value of a key that is only ever set.
+    /// A change of the visible value of the steady key.
     struct Transition: Hashable {
         var conversation: ConversationID
         var before: String?
         var after: String?
     }
-    /// A value that the user set, and that neither a later change of the same user replaces nor a failure takes back.
+    /// A value that the user set, unless a later change of the same user replaced it or a failure reverted it.
     struct Setting {
         var conversation: ConversationID
         var path: String
     }
 
-    /// Names of changes that ended as carried out.
+    /// The names of operations that ended successfully.
     private(set) var ended: [UUID: String] = [:]
     private(set) var failed: Set<UUID> = []
     private(set) var transitions: Set<Transition> = []
     private(set) var settings: [String: Setting] = [:]
-    /// In the order of sending, by the id that the conversation had then.
+    /// The messages in sending order, with the id that their conversation had at that time.
     private(set) var sent: [(conversation: ConversationID, message: MessageID)] = []
     private(set) var failedValues: Set<String> = []
     private(set) var accepted = 0
 
-    /// The key that users only ever set, so that what is shown of it must never go back.
+    /// A key that users only set and never delete, so that its visible value must never revert.
     static let steadyKey = "steady"
 
     mutating func wrote(
@@ -53,7 +53,7 @@ struct DeviceDiary {
         case .createConversation: ended[operation.id] = operation.conversation.map { "conversation \($0)" }
         case .sendMessage(let message): ended[operation.id] = "message \(message.id)"
         case .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation: ended[operation.id] = "mutation \(operation.id.lowercaseText)"
-        // Receipts end without a word if the user cannot give them any more.
+        // Receipts end without an error if the user can no longer send them.
         default: break
         }
     }
@@ -67,7 +67,7 @@ struct DeviceDiary {
             for step in steps { replace(step, in: conversation) }
             for step in steps { for (path, value) in step.values ?? [:] { settings[value] = Setting(conversation: conversation, path: path) } }
         case .createConversation(let new):
-            // What was set since is part of the creation, or replaced.
+            // Values set since the creation are part of the creation, or were replaced.
             settings = settings.filter { $0.value.conversation != conversation }
             for (path, value) in new.metadata { settings[value] = Setting(conversation: conversation, path: path) }
         case .deleteConversation: settings = settings.filter { $0.value.conversation != conversation }
@@ -83,7 +83,7 @@ struct DeviceDiary {
         }
     }
 
-    /// A conversation that was never sent has vanished, and what was to be set in it.
+    /// Forgets the settings of a conversation that was withdrawn before it was sent.
     private mutating func withdraw(_ before: OutgoingQueue, _ after: OutgoingQueue) {
         for operation in before.all where after[operation.id] == nil {
             guard case .createConversation = operation.change, let conversation = operation.conversation else { continue }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of docs/protocol.md that a device breaks, to show that the simulation would see it.
+/// A protocol rule (docs/protocol.md) that a device violates, to show that the simulation detects the violation.
 enum Sabotage: String, CaseIterable, Sendable {
     case forgetsPacketsDuringLoads
     case keepsTimeDuringReplays

@@ -6,7 +6,7 @@ import StrataModel
 
 @testable import StrataKit
 
-/// What the synchronization decides, carried out as the engine does.
+/// Performs the actions of the sync machine, as the engine does.
 extension SimulatedDevice {
     func perform(_ actions: [SyncMachine.Action]) {
         for action in actions {

@@ -8,17 +8,18 @@ import StrataModel
 @testable import StrataKit
 
 protocol DeviceNetwork: AnyObject {
-    /// Microseconds since the simulation began.
+    /// The time since the start of the simulation, in microseconds.
     var now: Int64 { get }
     func send(_ packet: JSONValue, over socket: Int)
-    /// - Parameter answered: called with the answer; nil if none came.
+    /// - Parameter answered: receives the answer; nil if there is none.
     func rest(
         _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTAnswer?) -> Void)
     func hangUp(_ device: SimulatedDevice)
     func violation(_ text: String)
 }
 
-/// A device: the store, the synchronization and the queue of StrataKit, driven as the engine drives them, without tasks, clocks and a network of its own.
+/// A simulated device: StrataKit's store, synchronization and queue, driven as the engine drives them, but without
+/// tasks, clocks and a network.
 final class SimulatedDevice {
     static let origin = ContinuousClock.now
 
@@ -30,7 +31,7 @@ final class SimulatedDevice {
     var machine = SyncMachine()
     var schedule = OutgoingSchedule()
     private(set) var socket: Int?
-    /// Requests of an earlier life have no answer.
+    /// The number of restarts. Answers to requests from before a restart are dropped.
     private(set) var life = 0
     private var sentTo: [UUID: ConversationID] = [:]
     private var finishAt: Instant?
@@ -52,18 +53,18 @@ final class SimulatedDevice {
     }
 
     var instant: Instant { Self.origin + .microseconds(network.now) }
-    /// When ``timerDue()`` is to be called, in microseconds.
+    /// The time at which ``timerDue()`` must be called, in microseconds.
     var deadline: Int64? {
         [machine.deadline, schedule.nextRetry, finishAt].compactMap { $0 }.min().map { ($0 - Self.origin).microseconds }
     }
-    /// Whether nothing is left to be done without a new event.
+    /// True if there is nothing to do until the next event.
     var isAtRest: Bool {
         machine.isLive && machine.loads.isEmpty && core.cursor.listing == nil && core.queue.all.allSatisfy { !$0.isUnanswered && !$0.isAnswered }
     }
 
-    // MARK: Life and death
+    // MARK: Restarts
 
-    /// The process ends and begins again: what is in the database is all that stays.
+    /// Restarts the process: only the database survives.
     func restart() throws {
         let policy = core.policy
         life += 1
@@ -105,19 +106,19 @@ final class SimulatedDevice {
         do { try transact(isOwn: false, body) } catch { network.violation("\(name): the store failed: \(error)") }
     }
 
-    /// A change of the user; what the library refuses changes nothing.
+    /// Makes a change of the user. A change that the library refuses has no effect.
     func change(_ body: (StoreTransaction) throws -> Void) {
         do {
             try transact(isOwn: true, body)
             proceed()
         } catch is StrataError {
-            // The app is told at once.
+            // The app receives the error immediately.
         } catch { network.violation("\(name): the store failed: \(error)") }
     }
 
     private func transact(isOwn: Bool, _ body: (StoreTransaction) throws -> Void) throws {
         let before = core.queue
-        // The clocks of devices play no part.
+        // Device clocks are irrelevant to the simulation.
         let outcome = try core.write(at: network.now + 1_000_000_000_000, body)
         diary.wrote(before, core.queue, outcome.changes, outcome.findings, isOwn: isOwn)
         var findings = outcome.findings
@@ -127,7 +128,7 @@ final class SimulatedDevice {
 
     // MARK: Packets
 
-    /// Packets have come. All of them go into the store in one transaction, with the time to replay from.
+    /// Handles packets. One transaction stores all of them and the time to replay from.
     func received(_ packets: [JSONValue], on number: Int) {
         guard socket == number, let last = packets.last else { return }
         var later: [SyncMachine.Action] = []
@@ -195,7 +196,7 @@ final class SimulatedDevice {
         if open != nil, store.queue.all.contains(where: \.isAnswered) { finishAt = instant + .milliseconds(100) }
     }
 
-    // MARK: What is to be done next
+    // MARK: Next actions
 
     func proceed() {
         perform(machine.nextActions(for: core.cursor, at: instant))
@@ -267,14 +268,14 @@ final class SimulatedDevice {
 }
 
 extension Duration {
-    /// Rounded up.
+    /// The duration in microseconds, rounded up.
     var microseconds: Int64 { components.seconds * 1_000_000 + (components.attoseconds + 999_999_999_999) / 1_000_000_000_000 }
 }
 
-/// Ids that can be had again.
+/// Reproducible ids.
 final class SimulatedIDs: @unchecked Sendable {
     private var random: SeededGenerator
     init(random: SeededGenerator) { self.random = random }
-    /// Used by one simulation alone.
+    /// Only used by one simulation, on one thread.
     @Sendable func next() -> UUID { random.newUUID() }
 }

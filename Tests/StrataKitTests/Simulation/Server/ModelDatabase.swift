@@ -5,18 +5,18 @@ import StrataModel
 
 @testable import StrataKit
 
-// The library's types, not those of the services by the same names.
+// Use the library's types, not those of the services with the same names.
 typealias RecipientStatus = StrataKit.RecipientStatus
 typealias DeletionMode = StrataKit.DeletionMode
 
-/// What a Strata server has in its database. A value, so that an older state can be put back.
+/// The database of the model server. A value, so that an earlier state can be restored.
 struct ModelDatabase: Sendable {
     var conversations: [ConversationID: ModelConversation] = [:]
-    /// Of all messages, also of those that are deleted.
+    /// The conversations of all messages, including deleted ones.
     var places: [MessageID: ConversationID] = [:]
     var users: [UserID: ModelUser] = [:]
     var mutations: [ModelMutation.Key: ModelMutation] = [:]
-    /// Numbers all entries of all logs, in the order in which they were committed.
+    /// The number of the last entry in any log. Entries are numbered in commit order.
     var lastNumber = 0
 
     mutating func nextNumber() -> Int {
@@ -25,13 +25,13 @@ struct ModelDatabase: Sendable {
     }
 }
 
-/// A change over REST that was carried out under a name.
+/// A REST change that was carried out with an idempotency key.
 struct ModelMutation: Sendable {
     struct Key: Hashable, Sendable {
         var user: UserID
         var name: String
     }
-    /// Method, path and body; the same name may not stand for another request.
+    /// The method, path and body. The key must not be reused for another request.
     var request: String
     var status: Int
     var position: Int64?
@@ -42,14 +42,14 @@ struct ModelUser: Sendable {
     var log: [ModelUserEntry] = []
 }
 
-/// An entry of a user's own log.
+/// An entry in a user's own log.
 struct ModelUserEntry: Sendable {
     enum Content: Sendable {
         case hidden(ConversationID, upTo: Int64)
         case shown(ConversationID)
         case messageHidden(MessageID, ConversationID)
         case messagesHidden(ConversationID, upTo: Int64)
-        /// Deleted for all after the user had left.
+        /// The message was deleted for all participants after the user had left.
         case messageDeleted(MessageID, ConversationID)
         case conversationDeleted(ConversationID)
 
@@ -67,7 +67,7 @@ struct ModelUserEntry: Sendable {
     var content: Content
 }
 
-/// An entry of a conversation's log.
+/// An entry in a conversation's log.
 struct ModelEntry: Sendable {
     struct Receipt: Sendable {
         var message: MessageID
@@ -77,7 +77,7 @@ struct ModelEntry: Sendable {
     enum Content: Sendable {
         case created
         case participants(added: [UserID], removed: [UserID], clearsDistinct: Bool)
-        /// What was done, as it is told.
+        /// The operations in the form of the packet.
         case metadata([JSONValue])
         case message(MessageID)
         case receipts([Receipt])
@@ -94,7 +94,7 @@ struct ModelEntry: Sendable {
 
 struct ModelMessage: Sendable {
     var id: MessageID
-    /// Of the change that made it.
+    /// The position of the change that created the message.
     var position: Int64
     var sender: UserID
     var sentAt: Int64
@@ -104,10 +104,10 @@ struct ModelMessage: Sendable {
     var isDeleted = false
 }
 
-/// What a conversation is to one user.
+/// A user's view of a conversation.
 struct ModelView: Sendable {
     var isIn = true
-    /// The last change that a former participant was told of, and what they keep.
+    /// The last position that a former participant received, and the state that they keep; nil for participants.
     var left: (position: Int64, metadata: [String: String], isDistinct: Bool)?
     var joinedAt: Int64
     var hiddenUpTo: Int64 = 0
@@ -122,7 +122,7 @@ struct ModelConversation: Sendable {
     var participants: [UserID]
     var isDistinct: Bool
     var metadata: [String: String]
-    /// In order, deleted ones among them.
+    /// The messages in order, including deleted ones.
     var messages: [ModelMessage] = []
     var views: [UserID: ModelView] = [:]
     var log: [ModelEntry] = []

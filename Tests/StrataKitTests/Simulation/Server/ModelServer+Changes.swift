@@ -5,9 +5,8 @@ import StrataModel
 
 @testable import StrataKit
 
-/// What is done in conversations.
 extension ModelServer {
-    /// Where the packets about a change are; nil for a log that does not tell of it.
+    /// The positions of a change in the logs; nil for a log that does not contain it.
     struct Place {
         var position: Int64?
         var userPosition: Int64?
@@ -15,7 +14,7 @@ extension ModelServer {
 
     // MARK: Logs
 
-    /// Commits a change of a conversation, and tells those who are in it.
+    /// Commits a change of a conversation, and queues its packets for the participants.
     @discardableResult
     func commit(
         _ content: ModelEntry.Content, in id: ConversationID, also former: [UserID] = [], _ mutate: (inout ModelConversation) -> Void = { _ in }
@@ -31,7 +30,8 @@ extension ModelServer {
     }
 
     /// Commits an entry of a user's own log.
-    /// - Parameter told: what the user's sockets are told, if that is not what the entry says of now.
+    /// - Parameter told: the packets for the user's sockets, if they differ from those of the entry in its current
+    ///   state.
     @discardableResult
     func commit(_ content: ModelUserEntry.Content, of user: UserID, told: [JSONValue]? = nil) -> Int64 {
         let position = Int64(database.users[user]?.log.count ?? 0) + 1
@@ -41,7 +41,7 @@ extension ModelServer {
         return position
     }
 
-    /// What was hidden comes back.
+    /// Restores a hidden conversation.
     private func show(_ id: ConversationID, to user: UserID) {
         guard database.conversations[id]?.views[user]?.isHidden == true else { return }
         database.conversations[id]?.views[user]?.isHidden = false
@@ -100,7 +100,7 @@ extension ModelServer {
         return .success(database.conversations[id].map { object(new, in: $0, for: user) } ?? nil)
     }
 
-    /// Why a user cannot change a conversation.
+    /// Returns the reason why a user cannot change a conversation; nil if they can.
     func refusal(of user: UserID, in id: ConversationID) -> Refusal? {
         guard let conversation = database.conversations[id], !conversation.isDeleted, let view = conversation.views[user] else {
             return Refusal(id: "not_found")
@@ -137,7 +137,7 @@ extension ModelServer {
         return commit(.metadata(effects), in: id) { $0.metadata = metadata }
     }
 
-    /// The deletion of the highest object that a deletion has emptied.
+    /// Returns the deletion of the highest group that a deletion has emptied.
     private static func emptied(_ path: String, by metadata: [String: String]) -> JSONValue {
         var keys = path.split(separator: ".")
         while keys.count > 1 {

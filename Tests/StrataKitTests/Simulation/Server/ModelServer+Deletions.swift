@@ -5,7 +5,6 @@ import StrataModel
 
 @testable import StrataKit
 
-/// Receipts and deletions.
 extension ModelServer {
     // MARK: Receipts
 
@@ -27,7 +26,7 @@ extension ModelServer {
         return .success(Place(position: position))
     }
 
-    /// As another client of the user may: all messages up to now.
+    /// Marks all current messages as read, as another client of the user may do.
     func markAllRead(in id: ConversationID, by user: UserID) {
         guard let conversation = database.conversations[id], conversation.isTold(to: user), conversation.unread(by: user) > 0 else { return }
         let head = conversation.head
@@ -39,7 +38,7 @@ extension ModelServer {
         flush()
     }
 
-    /// As another client may: a part gets another text.
+    /// Changes the text of a part, as another client may do.
     func changePart(of message: MessageID, to text: String) {
         guard let id = database.places[message], let place = database.conversations[id]?.messages.firstIndex(where: { $0.id == message }),
             database.conversations[id]?.messages[place].isDeleted == false, database.conversations[id]?.isDeleted == false
@@ -87,7 +86,7 @@ extension ModelServer {
         return .success(Place(position: position))
     }
 
-    /// From the user's own devices, up to a position of the conversation.
+    /// Hides a conversation on the user's own devices, up to a position.
     func hideConversation(_ id: ConversationID, upTo position: Int64?, leaves: Bool, by user: UserID) -> Result<Place, Refusal> {
         guard let conversation = database.conversations[id], !conversation.isDeleted, conversation.views[user] != nil else {
             return .failure(Refusal(id: "not_found"))

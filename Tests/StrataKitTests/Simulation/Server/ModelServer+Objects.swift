@@ -5,7 +5,7 @@ import StrataModel
 
 @testable import StrataKit
 
-/// Objects as the gateway writes them.
+/// Renders objects like the gateway.
 extension ModelServer {
     static func time(_ microseconds: Int64) -> String {
         let milliseconds = microseconds / 1000
@@ -16,7 +16,7 @@ extension ModelServer {
         return "2024-01-\(day)T\(clock).\(digits(milliseconds % 1000, 3))Z"
     }
 
-    /// Reads what ``time(_:)`` wrote.
+    /// Parses the output of ``time(_:)``.
     static func microseconds(_ time: String) -> Int64? { ISO8601.parse(time).map { $0.microseconds - (ISO8601.parse(Self.time(0))?.microseconds ?? 0) } }
 
     static func identity(_ user: UserID) -> JSONValue {
@@ -63,7 +63,6 @@ extension ModelServer {
         }
     }
 
-    /// Texts by key path as nested objects.
     static func tree(_ texts: [String: String]) -> JSONValue {
         func set(_ path: ArraySlice<Substring>, _ text: String, in tree: inout JSONValue) {
             guard let key = path.first.map(String.init) else { return tree = .string(text) }

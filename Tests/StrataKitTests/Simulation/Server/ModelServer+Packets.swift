@@ -6,7 +6,7 @@ import StrataModel
 
 @testable import StrataKit
 
-/// Packets as the gateway writes them.
+/// Renders packets like the gateway.
 extension ModelServer {
     private func change(_ operation: String, _ type: String, _ id: String, _ place: [String: JSONValue], _ data: JSONValue) -> JSONValue {
         var body: JSONValue = [
@@ -51,8 +51,8 @@ extension ModelServer {
             ["mode": .string(mode), "from_position": upTo.map { .integer($0 * 8192) } ?? nil])
     }
 
-    /// The packets about an entry of a conversation's log, to a user who is in it.
-    /// - Parameter live: with counts, as they are now.
+    /// Returns the packets about an entry of a conversation's log, for a participant.
+    /// - Parameter live: true to include current counts.
     func packets(_ entry: ModelEntry, _ conversation: ModelConversation, for user: UserID, live: Bool) -> [JSONValue] {
         let place: [String: JSONValue] = ["position": .integer(entry.position)]
         var messagePlace = place
@@ -123,7 +123,6 @@ extension ModelServer {
         ]
     }
 
-    /// The packets about an entry of the user's own log.
     func packets(_ entry: ModelUserEntry, for user: UserID) -> [JSONValue] {
         let place: [String: JSONValue] = ["user_position": .integer(entry.position)]
         guard let conversation = database.conversations[entry.content.conversation] else { return [] }
@@ -133,7 +132,7 @@ extension ModelServer {
         let contents = isSeen ? [update(conversation, place, counts(of: conversation, for: user, last: true))] : []
         switch entry.content {
         case .hidden(let id, let upTo):
-            // Brought back since then: what is newer stays.
+            // The conversation has been restored since: newer messages stay.
             guard isSeen else { return [deleted(id, place, mode: "my_devices")] }
             return [deleted(id, place, mode: "my_devices", upTo: upTo), created(conversation, for: user, place)]
         case .shown: return isSeen ? [created(conversation, for: user, place)] : []
@@ -144,7 +143,7 @@ extension ModelServer {
         }
     }
 
-    /// A packet that changes nothing, if a client reads it with care.
+    /// Returns a malformed packet that a careful client ignores.
     func garbage(for user: UserID) -> JSONValue {
         let known = database.conversations.keys.sorted { $0.description < $1.description }
         let id =

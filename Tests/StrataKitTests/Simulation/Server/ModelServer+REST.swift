@@ -6,7 +6,6 @@ import StrataModel
 @testable import ProtocolClient
 @testable import StrataKit
 
-/// Requests over REST.
 extension ModelServer {
     func rest(_ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?) -> RESTAnswer {
         defer { flush() }
@@ -34,7 +33,7 @@ extension ModelServer {
         return RESTAnswer(status: status, headers: headers, body: Data(json.text.utf8))
     }
 
-    /// Carries a change out once, however often it is asked for by its name.
+    /// Executes a change once. A repeated request with the same idempotency key returns the recorded result.
     private func carryOut(_ user: UserID, _ request: String, _ name: String?, _ work: () -> Result<Place, Refusal>) -> Result<Place, Refusal> {
         let key = name.map { ModelMutation.Key(user: user, name: $0) }
         if let key, let known = database.mutations[key] {
@@ -43,7 +42,7 @@ extension ModelServer {
         }
         let result = work()
         guard case .success(var place) = result else {
-            // What is to be deleted and is not there needs no deletion.
+            // Deleting an object that does not exist counts as a success.
             if case .failure(let refusal) = result, refusal.id == "not_found", request.hasPrefix("DELETE"), let name {
                 record.answered("mutation \(name)")
             }
@@ -58,7 +57,7 @@ extension ModelServer {
         return .success(place)
     }
 
-    /// Where a change without effect is contained: the last change that the user was told of.
+    /// Returns the position of a change without effect: the last change that the user has received.
     private func contained(_ request: String, for user: UserID) -> Int64 {
         let id = request.split(whereSeparator: { "/ ?".contains($0) }).compactMap { ConversationID(parsing: $0) }.first
         guard let conversation = id.flatMap({ database.conversations[$0] }), conversation.isSeen(by: user) else { return 0 }
@@ -91,7 +90,7 @@ extension ModelServer {
     private func list(_ pieces: [String], _ query: [String: String], for user: UserID) -> RESTAnswer {
         switch pieces.first {
         case "identities":
-            // Those whom the user shares a conversation with, in one page.
+            // The users with whom the user shares a conversation, in one page.
             let known = database.conversations.values.filter { $0.views[user]?.isIn == true }.flatMap(\.participants)
             return Self.answer(200, .array(Set(known).subtracting([user]).sorted().map(Self.identity)))
         case "announcements", "blocks": return Self.answer(200, [])
@@ -104,7 +103,7 @@ extension ModelServer {
         return pieces.count == 2 ? Self.answer(200, object(conversation, for: user)) : messages(of: conversation, query, for: user)
     }
 
-    /// A page is as long as the server likes.
+    /// Returns a page of random length.
     private func conversations(_ query: [String: String], for user: UserID) -> RESTAnswer {
         let all = database.conversations.values.sorted { ($0.createdAt, $0.id.description) > ($1.createdAt, $1.id.description) }
         var rest = all[...]

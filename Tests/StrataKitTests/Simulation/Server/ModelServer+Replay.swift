@@ -6,9 +6,8 @@ import StrataModel
 
 @testable import StrataKit
 
-/// What is told of the past.
 extension ModelServer {
-    /// A socket whose client did not ask for a replay is told of the last seconds, too.
+    /// Makes a socket live without a replay. It receives the changes of the last seconds.
     func goLive(_ number: Int) {
         guard let socket = sockets[number] else { return }
         tell(number, since: socket.openedAt - Self.openingMargin)
@@ -26,12 +25,12 @@ extension ModelServer {
         respond(request, success: true, ["complete": .bool(isComplete), "epoch": .string(epoch)], to: number)
     }
 
-    /// What a conversation is to the user in the course of a replay.
+    /// The state of a conversation during a replay, from the user's point of view.
     private struct ConversationProgress {
         var isMember = false
         var isHidden = false
         var needsShowing = false
-        /// What the object that was shown contains.
+        /// The position up to which the sent object contains changes.
         var shownAt: Int64 = 0
         var owesSummary = false
     }
@@ -100,7 +99,7 @@ extension ModelServer {
         return told(entry, conversation, to: user, &progress, isArrival: isArrival)
     }
 
-    /// Whether the user was not among the first participants.
+    /// Returns true if the user was not among the first participants.
     private func isLate(_ user: UserID, in conversation: ModelConversation) -> Bool {
         for entry in conversation.log {
             guard case .participants(let added, let removed, _) = entry.content else { continue }
@@ -135,7 +134,7 @@ extension ModelServer {
         }
     }
 
-    /// Of a change that is contained in what was shown: that users were added who are in it now.
+    /// Returns the additions of current participants, for a change that is already contained in the sent object.
     private func additions(_ entry: ModelEntry, _ conversation: ModelConversation, to user: UserID) -> [JSONValue] {
         guard case .participants(let added, _, _) = entry.content, conversation.views[user]?.isIn == true else { return [] }
         let present = added.filter { conversation.participants.contains($0) }

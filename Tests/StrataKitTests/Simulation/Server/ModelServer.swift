@@ -6,30 +6,30 @@ import StrataModel
 
 @testable import StrataKit
 
-/// A model of a Strata server: what docs/protocol.md promises, in memory and without time of its own.
+/// A model of a Strata server with the guarantees of docs/protocol.md, in memory and without a clock.
 ///
-/// Used by one simulation alone. What goes to sockets is handed to ``send`` in order.
+/// Used by one simulation only. Packets for sockets are passed to ``send`` in order.
 final class ModelServer {
-    /// How the server fails, in percent of the requests.
+    /// The failure rates of the server, in percent of requests.
     struct Faults {
-        /// Answered as failed for the moment, and not carried out.
+        /// The request fails temporarily and is not executed.
         var transient = 0
-        /// Answered as failed for the moment, and carried out all the same.
+        /// The request fails temporarily although it was executed.
         var unknownFate = 0
-        /// Refused for good.
+        /// The request is refused permanently.
         var refusal = 0
         var failedReplay = 0
         var incompleteReplay = 0
         var failedLoad = 0
-        /// Some pages of messages have none, and others follow, each time they are asked for.
+        /// True: some pages of messages are empty although others follow, on each request.
         var emptyPages = false
-        /// Packets told twice, one after the other.
+        /// The packet is sent twice in a row.
         var repeated = 0
-        /// Packets that say nothing, or what cannot be.
+        /// A meaningless or malformed packet is sent.
         var garbage = 0
     }
 
-    /// What a socket of a client is to the server.
+    /// The server's state of a client's socket.
     struct Socket {
         let user: UserID
         let openedAt: Int64
@@ -37,11 +37,11 @@ final class ModelServer {
         var isFirst = true
         var isLive = false
         var lastTime: Int64 = 0
-        /// The conversations in which the create before failed.
+        /// The conversations whose previous create failed.
         var failed: Set<ConversationID> = []
     }
 
-    /// How far back replays begin before the time that is asked for.
+    /// The time before the requested start at which replays begin, in microseconds.
     static let replayMargin: Int64 = 30_000_000
     static let openingMargin: Int64 = 10_000_000
 
@@ -56,7 +56,7 @@ final class ModelServer {
     private var lastSocket = 0
     private var outbox: [(user: UserID, packet: JSONValue)] = []
     var send: (Int, JSONValue) -> Void = { _, _ in }
-    /// The server ends a socket.
+    /// Closes a socket from the server's side.
     var close: (Int) -> Void = { _ in }
 
     init(users: [UserID], random: SeededGenerator) {
@@ -74,7 +74,7 @@ final class ModelServer {
 
     func closed(_ socket: Int) { sockets[socket] = nil }
 
-    /// Adds what every packet of a socket has.
+    /// Completes a packet with counter and time, and sends it.
     func deliver(_ packet: JSONValue, to number: Int, at time: Int64? = nil) {
         guard var socket = sockets[number] else { return }
         socket.lastTime = max(socket.lastTime, time ?? now)
@@ -88,7 +88,7 @@ final class ModelServer {
 
     func queue(_ packets: [JSONValue], for user: UserID) { outbox += packets.map { (user, $0) } }
 
-    /// Tells what was committed, on all sockets that are live.
+    /// Sends the packets of committed changes to all live sockets.
     func flush() {
         let packets = outbox
         outbox = []
@@ -150,7 +150,6 @@ final class ModelServer {
         }
     }
 
-    /// Why a request fails.
     struct Refusal: Error {
         var id: String
         var data: JSONValue = .object([:])
@@ -167,7 +166,7 @@ final class ModelServer {
         }
     }
 
-    /// Carries a change out, unless a fault comes between.
+    /// Executes a change, unless a fault is injected.
     func attempt<Value>(_ work: () -> Result<Value, Refusal>) -> Result<Value, Refusal> {
         if random.chance(faults.transient) { return .failure(Refusal(id: random.chance(50) ? "rate_limit_exceeded" : "service_unavailable")) }
         if random.chance(faults.refusal) { return .failure(Refusal(id: "invalid_property", data: ["property": "metadata"])) }
@@ -176,9 +175,9 @@ final class ModelServer {
         return result
     }
 
-    // MARK: The database is put back
+    // MARK: Restore of the database
 
-    /// The state of an earlier moment is there again, as another epoch. All sockets are closed.
+    /// Restores an earlier state with a new epoch, and closes all sockets.
     func restore(_ old: ModelDatabase) {
         database = old
         record.epoch += 1
@@ -187,14 +186,14 @@ final class ModelServer {
     }
 }
 
-/// What the server has carried out, to be compared with what clients believe; it outlasts a database that is put back.
+/// The executed changes, to be compared with the clients' beliefs. The record survives a restore of the database.
 final class ModelRecord {
     var epoch = 1
-    /// How often, by the name of the change, in each epoch.
+    /// The number of executions by change and epoch.
     private(set) var executions: [String: [Int: Int]] = [:]
-    /// Names of changes that were answered with success without a change, as they had arrived or had nothing to do.
+    /// The changes that were answered with success without an effect, because they were repeated or had nothing to do.
     private(set) var answered: Set<String> = []
-    /// The values of metadata that were set, by epoch.
+    /// The metadata values that were set: the number of times by epoch.
     private(set) var values: [String: [Int: Int]] = [:]
 
     func executed(_ name: String) {
@@ -202,7 +201,7 @@ final class ModelRecord {
         answered.insert(name)
     }
     func answered(_ name: String) { answered.insert(name) }
-    /// Which value was set after which.
+    /// The order in which values were set.
     private(set) var order: [String: Int] = [:]
 
     func set(_ value: String) {

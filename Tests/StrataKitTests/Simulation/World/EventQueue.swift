@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is to happen, in order of time; of the same time in the order in which it was added.
+/// The future events by time. Events with equal times are in insertion order.
 struct EventQueue {
     private struct Event {
         var time: Int64

@@ -5,7 +5,7 @@ import StrataModel
 
 @testable import StrataKit
 
-/// What must hold when all is quiet.
+/// The invariants at the end of a history.
 struct HistoryCheck {
     let world: SimulatedWorld
 
@@ -26,7 +26,7 @@ struct HistoryCheck {
 
     // MARK: The state
 
-    /// A device that loads everything has what the server says, too.
+    /// Expects a device that loads everything anew to have the server's state.
     private func compareFresh() throws {
         for user in world.users {
             let device = try world.addDevice(for: user)
@@ -70,7 +70,7 @@ struct HistoryCheck {
         }
     }
 
-    /// What was to be set in a conversation that is gone for the user may have gone with it.
+    /// Returns false if the user can no longer see the setting's conversation; the setting may have been lost with it.
     private func isReachable(_ setting: DeviceDiary.Setting, _ device: SimulatedDevice) -> Bool {
         world.server.database.conversations[setting.conversation].map { $0.isTold(to: device.me) } ?? false
     }
@@ -97,7 +97,7 @@ struct HistoryCheck {
         }
     }
 
-    /// What is shown of a key that is only ever set does not go back to an earlier value.
+    /// Expects the visible value of the steady key never to revert to an earlier one.
     private func checkSteadiness(of device: SimulatedDevice) throws {
         guard world.server.record.epoch == 1 else { return }
         let order = world.server.record.order

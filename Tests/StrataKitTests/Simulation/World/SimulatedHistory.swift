@@ -5,11 +5,11 @@ import StrataModel
 
 @testable import StrataKit
 
-/// One random history: users act while the network and the server fail, then all is quiet, and what the devices have is compared.
+/// A random history: users act while the network and the server fail. After a calm phase the states of the devices are
+/// compared.
 struct SimulatedHistory {
     var users = 3
     var devices = 4
-    /// Of each device.
     var steps = 25
     var faults: @Sendable (inout SeededGenerator) -> SimulatedWorld.Faults
     var sabotage: Sabotage?
@@ -18,12 +18,12 @@ struct SimulatedHistory {
         var seed: UInt64
         var violations: [String]
         var trace: [String]
-        /// A number that differs if anything happened differently.
+        /// A number that changes if any event of the history changes.
         var digest: Int
         var accepted: Int
     }
 
-    /// Virtual time after which devices that are not at rest will never be.
+    /// The virtual time, in microseconds, after which a device that is not at rest counts as stuck.
     private static let patience: Int64 = 3_600_000_000
 
     func run(_ seed: UInt64, traces: Bool = false) throws -> Report {
@@ -42,7 +42,7 @@ struct SimulatedHistory {
             accepted: world.devices.map(\.diary.accepted).reduce(0, +))
     }
 
-    /// Everything that users do, and what befalls the devices and the server, within two minutes.
+    /// Schedules all actions of users, and all faults of devices and server, within about two minutes.
     private func schedule(_ world: SimulatedWorld, _ random: inout SeededGenerator) {
         func time() -> Int64 { world.now + Int64(random.int(1...100_000)) * 1000 }
         for index in 0..<devices {
@@ -66,7 +66,7 @@ struct SimulatedHistory {
         }
     }
 
-    /// From now on nothing fails, and every device is connected.
+    /// Ends all faults and connects every device.
     private func calm(_ world: SimulatedWorld) {
         world.note("calm")
         world.faults.cut = 0

@@ -6,26 +6,26 @@ import StrataModel
 
 @testable import StrataKit
 
-/// Users with their devices, a server, and the network between them, under virtual time. Everything that happens follows from the seed.
+/// Users with their devices, a server, and the network between them, under virtual time. Everything is derived from the
+/// seed.
 final class SimulatedWorld: DeviceNetwork {
-    /// What goes wrong.
+    /// The fault rates of a simulation.
     struct Faults {
-        /// A packet of a client is followed by the end of the connection, in percent.
+        /// The connection is cut after a client's packet, in percent.
         var cut = 0
-        /// A REST request or its answer is lost.
+        /// A REST request or its answer is lost, in percent.
         var loss = 0
         /// The device is killed after a transaction, in percent of the user's actions.
         var kill = 0
-        /// The database is put back, so often in a history.
         var restores = 0
-        /// The longest time on the way, in milliseconds.
+        /// The maximum network delay, in milliseconds.
         var delay = 20
-        /// The longest time that an answer over REST takes beyond that.
+        /// The maximum additional delay of REST answers.
         var slowness = 0
         var server = ModelServer.Faults()
     }
 
-    /// Both directions of a connection. What is in them comes in order.
+    /// A connection. Each direction preserves the order of packets.
     private struct Link {
         let device: Int
         var isUp = true
@@ -47,10 +47,10 @@ final class SimulatedWorld: DeviceNetwork {
     let traces: Bool
     private var events = EventQueue()
     private var links: [Int: Link] = [:]
-    /// More steps than any history takes.
+    /// The maximum number of steps, more than any history needs.
     private static let patience = 60_000
     private var steps = 0
-    /// A user may have no network for a while.
+    /// The devices that wait for the network before they reconnect.
     private var isReconnecting: Set<Int> = []
 
     init(seed: UInt64, users count: Int, devices number: Int, faults: Faults, sabotage: Sabotage? = nil, traces: Bool = false) throws {
@@ -91,7 +91,8 @@ final class SimulatedWorld: DeviceNetwork {
 
     func at(_ time: Int64, _ work: @escaping () -> Void) { events.add(at: max(time, now), work) }
 
-    /// - Returns: false if nothing is left to happen before `end`.
+    /// Executes the next event.
+    /// - Returns: false if there are no events before `end`.
     func step(until end: Int64) -> Bool {
         steps += 1
         if steps > Self.patience { violation("it goes on without end") }
@@ -129,7 +130,8 @@ final class SimulatedWorld: DeviceNetwork {
         }
     }
 
-    /// The connection is gone for the device at once, and for the server a while later; what was on its way up may still arrive.
+    /// Cuts a connection: immediately for the device, and later for the server. Packets in transit to the server may
+    /// still arrive.
     func cut(_ number: Int) {
         guard let link = links[number], link.isUp else { return }
         note("cut \(number)")
@@ -181,7 +183,7 @@ final class SimulatedWorld: DeviceNetwork {
         at(time) { [self] in pump(number) }
     }
 
-    /// All that has come is handed over together.
+    /// Delivers all packets that have arrived in one batch.
     private func pump(_ number: Int) {
         guard let link = links[number], link.isUp else { return }
         let packets = link.inbox.prefix { $0.time <= now }.map(\.packet)

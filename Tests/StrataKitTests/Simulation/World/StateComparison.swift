@@ -6,7 +6,7 @@ import StrataModel
 
 @testable import StrataKit
 
-/// A conversation on a device and at the server.
+/// Compares a conversation on a device with the server's state.
 struct StateComparison {
     let world: SimulatedWorld
     let device: SimulatedDevice
@@ -55,7 +55,7 @@ struct StateComparison {
         compare("\(message.id) unread", record.isUnread, conversation.isUnread(message, by: me))
         compare("\(message.id) sender", record.sender, message.sender)
         compare("\(message.id) sent", record.isSent && record.failure == nil, true)
-        // A user who has left is told of no receipts, and of no parts that change.
+        // A former participant receives neither receipts nor changes of parts.
         guard view.isIn else { return }
         compare(
             "\(message.id) parts", record.parts.map { String(decoding: $0.body ?? Data(), as: UTF8.self) },

@@ -6,7 +6,7 @@ import StrataModel
 
 @testable import StrataKit
 
-/// What users do with their devices, as the client in front of the store does it.
+/// Random actions of users on their devices, through the same calls as the client.
 extension SimulatedWorld {
     func act(_ index: Int) {
         let device = devices[index]
@@ -110,7 +110,7 @@ extension SimulatedWorld {
         device.change { try $0.deleteConversation(id, mode: mode, leaves: leaves) }
     }
 
-    /// What another client of the same user does, without a device of the simulation.
+    /// Performs a change by another client of the same user, outside the simulated devices.
     private func actElsewhere(_ user: UserID) {
         let ids = server.database.conversations.values.filter { $0.isTold(to: user) }.sorted { $0.id.description < $1.id.description }
         guard let conversation = random.anyOne(of: ids) else { return }
