@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long test-unit fault-test compose-test test-postgres test-redis check-api check-deploy lint fmt bench clean
+.PHONY: help setup build run test test-long test-unit fault-test compose-test test-postgres test-redis check-api check-deploy lint fmt stats bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -20,8 +20,9 @@ help:
 	@echo "make test-redis VERSION=8   the same for Redis (7, 8, valkey, valkey-9)"
 	@echo "make check-deploy   the files of the deployment, by their validators"
 	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
-	@echo "make lint    format, licence headers, references between files, versions, and NOTICE"
+	@echo "make lint    format, licence headers, references between files, versions, the voice of comments, and NOTICE"
 	@echo "make fmt     put the format right"
+	@echo "make stats   counts of files, lines, types, targets, comments and words of documents"
 	@echo "make bench   benchmarks (release build)"
 	@echo "make clean   remove what was built; data in .strata/ stays"
 
@@ -74,6 +75,9 @@ lint:
 
 fmt:
 	@find Shared Services Clients Examples Tests docs Package.swift -name '*.swift' ! -path '*/.build/*' ! -name '*.pb.swift' -print0 | xargs -0 swift format -i --parallel
+
+stats:
+	@scripts/stats.py
 
 bench: setup
 	@scripts/build.sh release

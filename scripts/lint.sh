@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), names of
-# metrics and log fields (scripts/check_names.py), and NOTICE (scripts/licences.py). Generated code
+# metrics and log fields (scripts/check_names.py), the voice of comments (scripts/stats.py), and NOTICE
+# (scripts/licences.py). Generated code
 # (*.pb.swift) is as its generator made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,4 +22,5 @@ echo "lint: ${#files[@]} files, all in order"
 scripts/references.py
 scripts/check_version.py
 scripts/check_names.py
+scripts/stats.py --check
 scripts/licences.py --check
