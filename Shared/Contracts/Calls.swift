@@ -27,12 +27,12 @@ extension RPCClient {
     /// Calls `endpoint` for a change with an optional idempotency key. With a key, the change is carried out once, so
     /// that the call may be repeated regardless of the endpoint's effect.
     public func call<Request: ChangeRequest, Response>(
-        _ endpoint: Endpoint<Request, Response>, with request: Request, as mutation: Mutation?, deadline: ContinuousClock.Instant, trace: TraceID,
-        answers: (any CallAnswers)? = nil
+        _ endpoint: Endpoint<Request, Response>, with request: Request, as idempotencyKey: IdempotencyKey?, deadline: ContinuousClock.Instant,
+        trace: TraceID, answers: (any CallAnswers)? = nil
     ) async throws(Failure) -> Response {
-        guard let mutation else { return try await call(endpoint, with: request, deadline: deadline, trace: trace, answers: answers) }
+        guard let idempotencyKey else { return try await call(endpoint, with: request, deadline: deadline, trace: trace, answers: answers) }
         var request = request
-        request.mutation = ProtoMutation(mutation)
+        request.mutation = ProtoMutation(idempotencyKey)
         return try await call(endpoint, effect: .repeatable, with: request, deadline: deadline, trace: trace, answers: answers)
     }
 
@@ -48,11 +48,11 @@ extension RPCClient {
         }
         let answer: ByteBuffer
         do {
-            answer = try await call(endpoint.method, with: payload, deadline: deadline, trace: trace, isIdempotent: effect != .once)
+            answer = try await call(endpoint.method, with: payload, deadline: deadline, trace: trace, isIdempotent: effect != .notRepeatable)
         } catch {
             let failure = Failure(rpcError: error)
             // A caller that receives "access denied" must be able to rely on the call having had no effect.
-            guard error.isAfterLoss, effect == .repeatable, !failure.saysThatItIsDone else { throw failure }
+            guard error.isAfterLoss, effect == .repeatable, !failure.indicatesCompletion else { throw failure }
             throw Failure(rpcError: .transportLost)
         }
         try answers?.answerReceived(byteCount: answer.readableBytes)
@@ -65,7 +65,7 @@ extension RPCClient {
 
 extension Failure {
     /// True if a service responds with this failure to a repeated call that it has already carried out.
-    fileprivate var saysThatItIsDone: Bool { code == .idInUse || code == .conflict }
+    fileprivate var indicatesCompletion: Bool { code == .idInUse || code == .conflict }
 }
 
 /// The handlers of the calls of one feature.

@@ -18,14 +18,14 @@ public struct Endpoint<Request: SwiftProtobuf.Message, Response: SwiftProtobuf.M
 }
 
 /// The effect of carrying out a call twice. A call that was lost in transit is repeated once, on another instance,
-/// unless its effect is ``once`` (docs/architecture.md §10).
+/// unless its effect is ``notRepeatable`` (docs/architecture.md §10).
 public enum Effect: Sendable {
     /// The call changes nothing, or nothing that is visible to clients.
     case read
     /// A repetition changes nothing, because the call carries an id or sets a state that no other client sets.
     case repeatable
     /// A repetition could undo a change made in between. For example, a repeated `set` could overwrite a newer one.
-    case once
+    case notRepeatable
 }
 
 /// The methods of the `conversations` service.
@@ -34,7 +34,7 @@ public enum ConversationsAPI {
     /// §3.4).
     ///
     /// Not repeated, because an attempt with a lost response may have consumed the nonce.
-    public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, effect: .once)
+    public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, effect: .notRepeatable)
     /// Returns the session of a token's SHA-256, and renews it when due. Errors: `authentication_required`, without a
     /// nonce, if there is no valid session; `user_suspended`.
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, effect: .read)
@@ -80,12 +80,12 @@ public enum ConversationsAPI {
     /// resulting changes, none if the patch had no effect.
     ///
     /// For metadata alone, use ``MetadataAPI/patch``.
-    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, effect: .once)
+    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, effect: .notRepeatable)
     /// Deletes a conversation for all, or from one user's devices, optionally up to a position. The user may leave with
     /// the deletion (docs/conformance.md §5.7).
     ///
     /// Not repeated, because a repetition would fail with `not_found` or hide newer messages.
-    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoChangePlace>(14, effect: .once)
+    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoChangePlace>(14, effect: .notRepeatable)
     /// Marks all messages as read for one user, optionally up to a change's position (docs/conformance.md §5.8).
     public static let markAllRead = Endpoint<ProtoMarkAllReadRequest, ProtoChangePlace>(15)
 
@@ -103,10 +103,10 @@ public enum ConversationsAPI {
     public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, effect: .read)
     /// Deletes a message for all, or from one user's devices (docs/conformance.md §6.6). Not repeated, because a
     /// repetition would fail with `not_found`.
-    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoChangePlace>(23, effect: .once)
+    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoChangePlace>(23, effect: .notRepeatable)
     /// Adds, replaces or removes parts of a message. Only the sender may do this (docs/conformance.md §6.7). Not
     /// repeated, because a repetition could undo a newer edit.
-    public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, effect: .once)
+    public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, effect: .notRepeatable)
     /// Records a recipient's receipt. A receipt without effect succeeds and is not announced (docs/conformance.md §7).
     public static let giveReceipt = Endpoint<ProtoGiveReceiptRequest, ProtoChangePlace>(24)
     /// The maximum number of messages in a ``giveReceipts`` call.
@@ -146,7 +146,7 @@ public enum AccountAPI {
     /// Records a receipt. A receipt without effect succeeds and is not announced.
     public static let giveAnnouncementReceipt = Endpoint<ProtoGiveAnnouncementReceiptRequest, ProtoChangePlace>(63)
     /// Removes an announcement for one user.
-    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoChangePlace>(64, effect: .once)
+    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoChangePlace>(64, effect: .notRepeatable)
 
     /// Records that a user is about to upload content (docs/conformance.md §8).
     public static let createContent = Endpoint<ProtoCreateContentRequest, ProtoEmpty>(70)
@@ -197,7 +197,7 @@ public enum IndexAPI {
     public static let add = Endpoint<ProtoAddIndexRequest, ProtoAddIndexResponse>(332)
     /// Removes an index. Error: `not_found` if it does not exist. Not repeated, because a repetition would fail with
     /// `not_found`.
-    public static let remove = Endpoint<ProtoRemoveIndexRequest, ProtoEmpty>(333, effect: .once)
+    public static let remove = Endpoint<ProtoRemoveIndexRequest, ProtoEmpty>(333, effect: .notRepeatable)
 }
 
 /// The methods of the `conversations` service for the management of users by an app's own server.
@@ -205,7 +205,7 @@ public enum UsersAPI {
     /// Creates, replaces, patches or deletes a user's identity, except for the id. Errors: `id_in_use` when creating an
     /// existing identity; `not_found` when patching or deleting a missing one. Not repeated, because a repetition could
     /// undo a newer change.
-    public static let writeIdentity = Endpoint<ProtoWriteIdentityRequest, ProtoEmpty>(280, effect: .once)
+    public static let writeIdentity = Endpoint<ProtoWriteIdentityRequest, ProtoEmpty>(280, effect: .notRepeatable)
     /// Suspends a user and closes their sockets, or lifts the suspension.
     public static let suspend = Endpoint<ProtoSuspendUserRequest, ProtoEmpty>(281)
     /// Returns a page of a user's active sessions: at most 100, newest first. Error: `invalid_property` for a cursor
@@ -221,7 +221,7 @@ public enum UsersAPI {
     public static let announce = Endpoint<ProtoAnnounceRequest, ProtoAnnounceResponse>(285)
     /// Passes a push notification for each of up to 1000 users to the webhooks that accept pushes. Error:
     /// `invalid_operation` if no webhook accepts them. Not repeated, because devices would be notified twice.
-    public static let notify = Endpoint<ProtoNotifyRequest, ProtoEmpty>(286, effect: .once)
+    public static let notify = Endpoint<ProtoNotifyRequest, ProtoEmpty>(286, effect: .notRepeatable)
     /// Returns a user's unread counts, after setting the external count of the app's own server if given.
     public static let badge = Endpoint<ProtoBadgeRequest, ProtoBadgeResponse>(287)
     /// Erases a user: the account immediately, messages and contents soon afterwards.
@@ -251,7 +251,7 @@ public enum MetadataAPI {
     public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, effect: .read)
     /// Patches the tree of one conversation atomically (docs/conformance.md §5.6). Returns the change, or none if the
     /// patch had no effect.
-    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, effect: .once)
+    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, effect: .notRepeatable)
 }
 
 /// The methods of the `presence` service. All its state is ephemeral, and repetition is harmless.
@@ -287,7 +287,7 @@ public enum WebhooksAPI {
     /// Deactivates a webhook. Events are no longer recorded for it.
     public static let deactivate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(314)
     /// Removes a webhook with its undelivered events.
-    public static let delete = Endpoint<ProtoWebhookRequest, ProtoEmpty>(315, effect: .once)
+    public static let delete = Endpoint<ProtoWebhookRequest, ProtoEmpty>(315, effect: .notRepeatable)
     /// Returns the latest delivery attempts of a webhook, at most 100.
     public static let deliveries = Endpoint<ProtoWebhookRequest, ProtoListWebhookDeliveriesResponse>(316, effect: .read)
     /// Delivers an event of ``deliveries`` again. Errors: `not_found` for any other event; `invalid_operation` if the

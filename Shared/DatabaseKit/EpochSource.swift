@@ -19,7 +19,7 @@ public final class EpochSource: Service {
     private struct Known {
         var value: String
         /// The end of the write-ahead log when the epoch was read.
-        var reached: Int64?
+        var walEnd: Int64?
         var askedAt: ContinuousClock.Instant
     }
 
@@ -45,21 +45,21 @@ public final class EpochSource: Service {
     }
 
     /// The query that checks the cached epoch against the database.
-    package var question: CheckEpoch {
+    package var checkQuery: CheckEpoch {
         let known = state.withLock { $0 }
-        return CheckEpoch(epoch: known?.value, reached: known?.reached)
+        return CheckEpoch(epoch: known?.value, walEnd: known?.walEnd)
     }
 
     /// Asks the database for its epoch and caches the answer.
     public func check(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
         let askedAt = ContinuousClock.now
         do throws(PostgresError) {
-            let rows = try await database.query(question, deadline: deadline)
+            let rows = try await database.query(checkQuery, deadline: deadline)
             guard let row = rows.first else { throw PostgresError(code: .decoding, statement: CheckEpoch.statement.name, reason: "no row") }
             let columns = try rows.columns(of: CheckEpoch.self)
-            let new = Known(value: try row[columns.epoch], reached: try row[optional: columns.reached], askedAt: askedAt)
+            let new = Known(value: try row[columns.epoch], walEnd: try row[optional: columns.walEnd], askedAt: askedAt)
             state.withLock { known in
-                // If several answers are in flight, the one to the latest question counts.
+                // If several answers are in flight, the one to the latest query counts.
                 if let known, known.askedAt > askedAt { return }
                 known = new
             }
@@ -81,11 +81,11 @@ public final class EpochSource: Service {
 package struct EpochCheckColumns: ColumnSet {
     package let epoch: Column<String>
     /// The end of the write-ahead log. Null if the role has no permission to read it.
-    package let reached: Column<Int64>
+    package let walEnd: Column<Int64>
 
     package init(_ names: inout ColumnNames) throws(PostgresError) {
         epoch = try names.column("epoch")
-        reached = try names.column("reached")
+        walEnd = try names.column("reached")
     }
 }
 
@@ -93,17 +93,17 @@ package struct CheckEpoch: PostgresQuery {
     /// The epoch that this process has cached. nil: none.
     package let epoch: String?
     /// The end of the write-ahead log when `epoch` was read.
-    package let reached: Int64?
+    package let walEnd: Int64?
 
     package typealias Columns = EpochCheckColumns
 
     package static let statement = Statement(
         "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)", isIdempotent: true)
 
-    package var parameters: [Value] { [Value(epoch), Value(reached)] }
+    package var parameters: [Value] { [Value(epoch), Value(walEnd)] }
 
-    package init(epoch: String?, reached: Int64?) {
+    package init(epoch: String?, walEnd: Int64?) {
         self.epoch = epoch
-        self.reached = reached
+        self.walEnd = walEnd
     }
 }

@@ -19,17 +19,18 @@ public protocol WriteQuery: Sendable {
 extension WriteQuery {
     /// Returns the statement to send, and its parameters.
     /// - Parameter isRecorded: true if the change may have to be recorded for webhooks.
-    public func asked(
-        by user: UserID, in app: AppID, as mutation: Mutation?, isRecorded: Bool = false
+    public func statement(
+        by user: UserID, in app: AppID, as idempotencyKey: IdempotencyKey?, isRecorded: Bool = false
     ) -> (statement: Statement, parameters: [Value]) {
-        guard let mutation else { return (isRecorded ? Self.statement.plainRecorded : Self.statement.plain, parameters) }
+        guard let idempotencyKey else { return (isRecorded ? Self.statement.directRecorded : Self.statement.direct, parameters) }
         return (
-            isRecorded ? Self.statement.onceRecorded : Self.statement.once, Self.statement.parametersOnce(parameters, by: user, in: app, as: mutation)
+            isRecorded ? Self.statement.idempotentRecorded : Self.statement.idempotent,
+            Self.statement.idempotentParameters(parameters, by: user, in: app, as: idempotencyKey)
         )
     }
 }
 
-extension Written {
+extension WriteResult {
     /// Returns the columns of this query's rows.
     /// - Throws: the error of the column lookup.
     public func columns<Query: WriteQuery>(of query: Query.Type) throws(PostgresError) -> Query.Columns {

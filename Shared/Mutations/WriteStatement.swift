@@ -4,22 +4,22 @@ public import Postgres
 public import StrataModel
 
 /// The statements that call a writing function of the database, without and with an idempotency key
-/// (``StrataModel/Mutation``). The key's record is committed together with the change. Each form may also record the
-/// change for webhooks in the same transaction (Shared/Schema, webhooks).
+/// (``StrataModel/IdempotencyKey``). The key's record is committed together with the change. Each form may also record
+/// the change for webhooks in the same transaction (Shared/Schema, webhooks).
 public struct WriteStatement: Sendable {
     /// The statement without an idempotency key.
-    public let plain: Statement
+    public let direct: Statement
     /// The statement with an idempotency key: the function between `begin_mutation` and `end_mutation` (Shared/Schema,
     /// mutations).
     ///
     /// It returns no row if the change was carried out before or another request is carrying it out. Otherwise each row
-    /// has two columns more than ``plain``: `told_position` and `told_user_position`, the change's positions in the
+    /// has two columns more than ``direct``: `told_position` and `told_user_position`, the change's positions in the
     /// logs.
-    public let once: Statement
-    /// ``plain`` with recording for webhooks. Equal to ``plain`` if webhooks do not report the change.
-    public let plainRecorded: Statement
-    /// ``once`` with recording for webhooks. Equal to ``once`` if webhooks do not report the change.
-    public let onceRecorded: Statement
+    public let idempotent: Statement
+    /// ``direct`` with recording for webhooks. Equal to ``direct`` if webhooks do not report the change.
+    public let directRecorded: Statement
+    /// ``idempotent`` with recording for webhooks. Equal to ``idempotent`` if webhooks do not report the change.
+    public let idempotentRecorded: Statement
 
     /// The positions of the changes that webhooks report: SQL expressions over the function's row, `r`. `NULL`: nothing
     /// changed.
@@ -38,7 +38,7 @@ public struct WriteStatement: Sendable {
     }
 
     /// The outcome and the log positions of a change: SQL expressions over the function's row, `r`, and the parameters.
-    public struct Place: Sendable {
+    public struct RecordExpressions: Sendable {
         let outcome: String
         let conversation: String
         let position: String
@@ -64,7 +64,7 @@ public struct WriteStatement: Sendable {
     }
 
     /// - Parameters:
-    ///   - name: the name of ``plain``.
+    ///   - name: the name of ``direct``.
     ///   - columns: the columns selected from the function's row, `r`.
     ///   - function: the function's name, with its schema.
     ///   - arguments: the function's arguments: parameters, with casts where needed, and constants. The first one is
@@ -72,24 +72,25 @@ public struct WriteStatement: Sendable {
     ///   - place: the outcome and the log positions of the change.
     ///   - recorded: the positions that webhooks report. nil: the position of `place` if it names a conversation,
     ///     otherwise none.
-    ///   - isIdempotent: true if ``plain`` may be retried. ``once`` always may.
+    ///   - isIdempotent: true if ``direct`` may be retried. ``idempotent`` always may.
     public init(
-        _ name: String, columns: String, function: String, arguments: [String], place: Place, recorded: Recorded? = nil, isIdempotent: Bool = false
+        _ name: String, columns: String, function: String, arguments: [String], place: RecordExpressions, recorded: Recorded? = nil,
+        isIdempotent: Bool = false
     ) {
         let recorded = recorded ?? Recorded(position: place.conversation == "NULL" ? "NULL" : place.position)
         let recording =
             recorded.first == "NULL"
             ? nil
             : "CROSS JOIN LATERAL webhooks.record(\(arguments[0]), \(place.conversation), \(recorded.first), \(recorded.last)) w"
-        let plain = "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r"
-        self.plain = Statement(name, sql: plain, isIdempotent: isIdempotent)
-        plainRecorded = recording.map { Statement("\(name).recorded", sql: "\(plain) \($0)", isIdempotent: isIdempotent) } ?? self.plain
+        let direct = "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r"
+        self.direct = Statement(name, sql: direct, isIdempotent: isIdempotent)
+        directRecorded = recording.map { Statement("\(name).recorded", sql: "\(direct) \($0)", isIdempotent: isIdempotent) } ?? self.direct
         // The parameters that follow the function's: app, user, idempotency key, fingerprint.
         let parameters = arguments.count { $0.hasPrefix("$") }
         let own = (1...4).map { "$\(parameters + $0)" }
         // Each function takes the app from the preceding one's row. So it runs after it, and only if that row exists.
         let given = ["b.app_id"] + arguments.dropFirst()
-        let once = """
+        let idempotent = """
             SELECT s.position AS told_position, s.user_position AS told_user_position, \(columns)
             FROM conversations.begin_mutation(\(own[0])::uuid, \(own[1])::text, \(own[2])::uuid) b
             CROSS JOIN LATERAL \(function)(\(given.joined(separator: ", "))) r
@@ -97,19 +98,19 @@ public struct WriteStatement: Sendable {
                 b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(place.outcome), \(place.conversation), \(place.position),
                 \(place.userPosition), \(place.object)) s
             """
-        self.once = Statement("\(name).once", sql: once, isIdempotent: true)
-        onceRecorded = recording.map { Statement("\(name).once.recorded", sql: "\(once)\n\($0)", isIdempotent: true) } ?? self.once
+        self.idempotent = Statement("\(name).once", sql: idempotent, isIdempotent: true)
+        idempotentRecorded = recording.map { Statement("\(name).once.recorded", sql: "\(idempotent)\n\($0)", isIdempotent: true) } ?? self.idempotent
     }
 
-    /// Returns the parameters of ``once``: those of ``plain``, then the app, the user, the idempotency key and the
-    /// fingerprint.
-    func parametersOnce(_ parameters: [Value], by user: UserID, in app: AppID, as mutation: Mutation) -> [Value] {
-        parameters + [.uuid(app.rawValue), .text(user.rawValue), .uuid(mutation.id), .int8(Int64(bitPattern: mutation.fingerprint))]
+    /// Returns the parameters of ``idempotent``: those of ``direct``, then the app, the user, the idempotency key and
+    /// the fingerprint.
+    func idempotentParameters(_ parameters: [Value], by user: UserID, in app: AppID, as idempotencyKey: IdempotencyKey) -> [Value] {
+        parameters + [.uuid(app.rawValue), .text(user.rawValue), .uuid(idempotencyKey.id), .int8(Int64(bitPattern: idempotencyKey.fingerprint))]
     }
 }
 
 /// The result of a writing function.
-public struct Written: Sendable {
+public struct WriteResult: Sendable {
     /// The rows of the result: at least one.
     public let rows: Rows
     /// The change's positions in the logs, if it has an idempotency key. nil: the function's own columns contain the
@@ -133,7 +134,7 @@ public struct Written: Sendable {
             userPosition: try first[optional: columns.userPosition].map { Position($0) })
     }
 
-    /// The columns that only ``WriteStatement/once`` returns.
+    /// The columns that only ``WriteStatement/idempotent`` returns.
     private struct PlaceColumns: ColumnSet {
         let position: Column<Int64>
         let userPosition: Column<Int64>

@@ -103,7 +103,7 @@ public final class AcceptGuard: ChannelDuplexHandler {
     /// connection's event loop.
     private func isReserveReached(_ listener: any Channel) -> Bool {
         let isReached = try? listener.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
-            OpenFileLimit.isLeft(fewerThan: reserve, askingWith: socket)
+            OpenFileLimit.hasFewerFree(than: reserve, probing: socket)
         }
         // nil without a BSD socket, and if the check failed.
         return isReached.flatMap { $0 } ?? false

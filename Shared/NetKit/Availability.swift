@@ -14,16 +14,16 @@ public final class Availability: Sendable {
 
     private let state = Mutex(State.unknown)
     private let flag = Atomic(false)
-    private let messages: (gone: Logger.Message, back: Logger.Message)
+    private let messages: (failure: Logger.Message, recovery: Logger.Message)
     private let logger: Logger
     private let record: @Sendable (Bool) -> Void
 
     /// - Parameters:
-    ///   - gone: The log message when the dependency stops working, or when the first attempt fails.
-    ///   - back: The log message when the dependency works again.
+    ///   - failureMessage: The log message when the dependency stops working, or when the first attempt fails.
+    ///   - recoveryMessage: The log message when the dependency works again.
     ///   - record: Called under a lock with each new value, and with false by this initializer. It updates the metric.
-    public init(gone: Logger.Message, back: Logger.Message, logger: Logger, record: @escaping @Sendable (Bool) -> Void) {
-        messages = (gone, back)
+    public init(failureMessage: Logger.Message, recoveryMessage: Logger.Message, logger: Logger, record: @escaping @Sendable (Bool) -> Void) {
+        messages = (failureMessage, recoveryMessage)
         self.logger = logger
         self.record = record
         record(false)
@@ -40,13 +40,13 @@ public final class Availability: Sendable {
         state.withLock { state in
             switch (state, isAvailable) {
             case (.unknown, true), (.away, true):
-                if case .away = state { logger.notice(messages.back) }
+                if case .away = state { logger.notice(messages.recovery) }
                 state = .available
                 set(true)
             case (.available, false):
                 state = .away
                 set(false)
-                logger.error(messages.gone)
+                logger.error(messages.failure)
             case (.unknown, false), (.available, true), (.away, false), (.closed, _): return
             }
         }
@@ -57,7 +57,7 @@ public final class Availability: Sendable {
         state.withLock { state in
             guard case .unknown = state else { return }
             state = .away
-            logger.error(messages.gone, metadata: error.map { ["error.message": "\($0)"] })
+            logger.error(messages.failure, metadata: error.map { ["error.message": "\($0)"] })
         }
     }
 

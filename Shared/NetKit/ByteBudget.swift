@@ -16,10 +16,10 @@ public final class ByteBudget: Sendable {
     /// Reserves bytes. Returns false if they would exceed the limit. A single large reservation is admitted if nothing
     /// else is held; otherwise it could never be admitted.
     /// - Parameter own: Bytes that the caller already holds for the same item.
-    public func take(_ bytes: Int, beside own: Int = 0) -> Bool {
+    public func reserve(_ bytes: Int, beside own: Int = 0) -> Bool {
         let before = taken.wrappingAdd(bytes, ordering: .relaxed).oldValue
         guard before == own || before + bytes <= limit else {
-            give(bytes)
+            release(bytes)
             return false
         }
         return true
@@ -29,5 +29,5 @@ public final class ByteBudget: Sendable {
     public func add(_ bytes: Int) { taken.wrappingAdd(bytes, ordering: .relaxed) }
 
     /// Releases bytes.
-    public func give(_ bytes: Int) { taken.wrappingSubtract(bytes, ordering: .relaxed) }
+    public func release(_ bytes: Int) { taken.wrappingSubtract(bytes, ordering: .relaxed) }
 }

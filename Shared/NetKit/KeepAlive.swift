@@ -23,7 +23,7 @@ public struct KeepAlive: Sendable {
 
     /// Records progress: bytes arrived, or the peer accepted bytes that were blocked by back-pressure.
     @inlinable
-    public mutating func progressed() { silentTicks = 0 }
+    public mutating func recordProgress() { silentTicks = 0 }
 
     /// Records the end of an interval and returns the action to take.
     public mutating func tick() -> Action {

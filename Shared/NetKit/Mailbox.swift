@@ -29,7 +29,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
     }
 
     /// The result of adding an item.
-    public enum Put: Equatable, Sendable {
+    public enum PutResult: Equatable, Sendable {
         /// The item was added to an empty mailbox. The caller must wake the reader.
         case wake
         /// The item was added. The reader has already been woken.
@@ -58,7 +58,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
         init() {}
 
         @inlinable
-        mutating func put(_ item: Item, cost: Cost, limit: Cost) -> Put {
+        mutating func put(_ item: Item, cost: Cost, limit: Cost) -> PutResult {
             guard phase == .open else { return .refused }
             // A single item is accepted whatever its cost; otherwise it could never be accepted.
             guard held == Cost() || fits(cost, within: limit) else { return .full }
@@ -73,7 +73,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
         }
 
         @inlinable
-        mutating func append(_ item: Item) -> Put {
+        mutating func append(_ item: Item) -> PutResult {
             items.append(item)
             return items.count == 1 ? .wake : .queued
         }
@@ -90,17 +90,17 @@ public final class Mailbox<Item: Sendable>: Sendable {
     /// Adds new work.
     @inlinable
     @discardableResult
-    public func put(_ item: Item, cost: Cost = Cost()) -> Put {
+    public func put(_ item: Item, cost: Cost = Cost()) -> PutResult {
         state.withLock { $0.put(item, cost: cost, limit: limit) }
     }
 
     /// Adds several items under one lock, so that no other item comes between them.
-    /// - Returns: True if the caller must wake the reader, and the rejected items, each with ``Put/refused`` or
-    ///   ``Put/full``.
+    /// - Returns: True if the caller must wake the reader, and the rejected items, each with ``PutResult/refused`` or
+    ///   ``PutResult/full``.
     @inlinable
-    public func put(contentsOf items: some Collection<Item>, cost: (Item) -> Cost) -> (wake: Bool, refused: [(item: Item, why: Put)]) {
+    public func put(contentsOf items: some Collection<Item>, cost: (Item) -> Cost) -> (wake: Bool, refused: [(item: Item, why: PutResult)]) {
         state.withLock { state in
-            var (wake, refused) = (false, [(item: Item, why: Put)]())
+            var (wake, refused) = (false, [(item: Item, why: PutResult)]())
             for item in items {
                 switch state.put(item, cost: cost(item), limit: limit) {
                 case .wake: wake = true
@@ -114,7 +114,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
 
     /// Adds a follow-up to pending work. It is accepted while the mailbox drains, and has no cost.
     @inlinable
-    public func putFollowUp(_ item: Item) -> Put {
+    public func putFollowUp(_ item: Item) -> PutResult {
         state.withLock { state in
             guard state.phase != .closed else { return .refused }
             return state.append(item)

@@ -35,7 +35,7 @@ public enum OpenFileLimit {
     /// Returns true if fewer than `count` descriptors are free. The system assigns the lowest free number, so the
     /// number of a new descriptor shows how many are in use.
     /// - Parameter descriptor: Any open descriptor; it is duplicated for a moment.
-    static func isLeft(fewerThan count: Int, askingWith descriptor: CInt) -> Bool {
+    static func hasFewerFree(than count: Int, probing descriptor: CInt) -> Bool {
         guard let limit = current?.soft, limit < Int32.max else { return false }
         let next = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard next >= 0 else { return true }

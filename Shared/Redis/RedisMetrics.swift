@@ -23,7 +23,9 @@ struct RedisMetrics: Sendable {
         let gauge = Gauge(label: "strata_process_dependency_up", dimensions: [("dependency", "redis"), ("for", use)])
         var logger = logger
         logger[metadataKey: "redis.for"] = "\(use)"
-        return Availability(gone: "Redis is unavailable", back: "Redis is available again", logger: logger) { gauge.record($0 ? 1 : 0) }
+        return Availability(
+            failureMessage: "Redis is unavailable", recoveryMessage: "Redis is available again", logger: logger
+        ) { gauge.record($0 ? 1 : 0) }
     }
 
     let messages = Counter(label: "strata_redis_messages_received_total")

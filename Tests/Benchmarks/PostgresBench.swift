@@ -85,7 +85,7 @@ enum PostgresBench {
             reference = max(reference, rate)
         }
         for connections in [1, 2, 4, 8] {
-            let figures = try await ours(workload, connections: connections, schema: schema, url: url, seconds: seconds)
+            let figures = try await measurePool(workload, connections: connections, schema: schema, url: url, seconds: seconds)
             let ratio = rounded(figures.rate / max(reference, 1))
             lines.append(
                 "postgres \(workload.rawValue): tasks=\(tasks) connections=\(connections) rate=\(Int(figures.rate))/s "
@@ -99,7 +99,7 @@ enum PostgresBench {
 
     // MARK: The pool
 
-    private static func ours(_ workload: Workload, connections: Int, schema: String, url: String, seconds: Double) async throws -> Figures {
+    private static func measurePool(_ workload: Workload, connections: Int, schema: String, url: String, seconds: Double) async throws -> Figures {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = connections
         configuration.applicationName = "strata-bench"

@@ -96,7 +96,7 @@ extension WireBench {
                 recipients: [.init(userID: ana.userID, status: .read), .init(userID: reader, status: .sent)])
             change = Change(
                 appID: .random(), conversationID: conversation, position: Position(3), createdAt: message.sentAt, actor: ana.userID, origin: nil,
-                messageCount: 1, numbers: [:], content: .messageCreated(id: id, ordinal: 1, message))
+                messageCount: 1, counts: [:], content: .messageCreated(id: id, ordinal: 1, message))
             let body = String(repeating: "All work and no play. ", count: 16)
             request = """
                 {"parts":[{"id":"\(id.layerID)/parts/\(part.lowercaseText)","mime_type":"application/vnd.layer.text+json;role=root","body":"\(body)"}],\

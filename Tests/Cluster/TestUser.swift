@@ -14,7 +14,7 @@ package struct TestUser: Sendable {
     package var identity: String { "layer:///identities/\(user)" }
     package var client: ProtocolClient { app.system.client(gateway, version) }
 
-    package func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
+    package func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTResponse {
         try await client.call(method, path, body: body, token: token, headers: headers, deadline: Waiting.deadline)
     }
 
@@ -22,7 +22,7 @@ package struct TestUser: Sendable {
     @discardableResult
     package func does(
         _ method: String, _ path: String, _ body: JSONValue? = nil, fileID: String = #fileID, line: Int = #line
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         let answer = try await call(method, path, body)
         guard answer.isSuccess else { throw UnexpectedAnswer("\(method) \(path): \(answer.status) \(answer.json)", fileID, line) }
         return answer

@@ -89,7 +89,7 @@ struct BlockTests {
             position, .messageCreated(id: .random(), ordinal: position, Fixture.message(position, at: position)))
         change.messageCount = position
         change.hiddenFrom = users
-        for user in users { change.numbers[user] = UserNumbers(uncounted: 1, hidden: 1, position: change.position) }
+        for user in users { change.counts[user] = UserCounts(excluded: 1, hidden: 1, position: change.position) }
         return change
     }
 
@@ -99,7 +99,7 @@ struct BlockTests {
         let (ben, cleo) = (try await harness.socket(of: Fixture.ben, at: 4), try await harness.socket(of: Self.cleo, at: 4))
         var hidden = message(5, hiddenFrom: [Fixture.ben])
         if isFromLog {
-            hidden.numbers = [:]
+            hidden.counts = [:]
             harness.log.append(hidden, message(6))
             try await harness.publish(message(6))
             await harness.loop.advanceTime(by: .milliseconds(100))

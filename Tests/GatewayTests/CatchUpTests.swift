@@ -96,7 +96,7 @@ struct CatchUpTests {
     }
 
     /// Puts Ben into the fixture's conversation at position 4, with changes 3 and 4 not yet sent.
-    private func owe(_ fake: FakeConversations) {
+    private func addPendingChanges(to fake: FakeConversations) {
         fake.answers.withLock { answers in
             answers.baseline = {
                 .with {
@@ -132,7 +132,7 @@ struct CatchUpTests {
     @Test("what a replaced catch-up still has on its way to the loop does nothing there", arguments: [true, false])
     func replaced(isReplaced: Bool) async throws {
         try await FakeConversations.run { harness, fake in
-            owe(fake)
+            addPendingChanges(to: fake)
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             let running = try await harness.onLoop { _ in ben.socket.catchUps.task }
@@ -181,7 +181,7 @@ struct CatchUpTests {
     @Test("the answer to a replay carries no later time than what waits behind the replay allows")
     func joinsBehind() async throws {
         try await FakeConversations.run { harness, fake in
-            owe(fake)
+            addPendingChanges(to: fake)
             let isAsked = Flag()
             let isReleased = Flag()
             let page = fake.answers.withLock { $0.page }

@@ -36,7 +36,7 @@ struct CompositionTests {
             let key = UserKey(app: Fixture.app, user: Fixture.ben)
             let answers = CountedAnswers()
             let view = try await harness.services.conversation(Fixture.conversation, for: GatewayServices.Call(key, answers: answers))
-            #expect(fake.looks(at: Fixture.conversation) == (isPatched ? 2 : 1))
+            #expect(fake.treeRequestCount(of: Fixture.conversation) == (isPatched ? 2 : 1))
             // The reads for this decision count for the request, too: the view, the tree and the log.
             if !isPatched { #expect(answers.count == 3) }
             // The view's position matches the tree, so later changes apply to it.

@@ -47,12 +47,12 @@ struct ConversationFeedTests {
     }
 
     @Test("numbers that are missing are read although no change is")
-    func numbersMissing() {
+    func countsMissing() {
         var feed = ConversationFeed()
         _ = feed.readElsewhere(to: Position(4))
-        #expect(described([feed.numbersMissing()]) == ["check later"])
+        #expect(described([feed.countsMissing()]) == ["check later"])
         #expect(described(feed.repairIfBehind()) == ["read after \(Position(4))"])
-        let page = ChangePage(changes: [], head: Position(4), numbers: [Fixture.ana: UserNumbers(uncounted: 1, hidden: 0, position: Position(4))])
+        let page = ChangePage(changes: [], head: Position(4), counts: [Fixture.ana: UserCounts(excluded: 1, hidden: 0, position: Position(4))])
         #expect(described(feed.repaired(page)) == ["close gap"])
         #expect(described(feed.repairIfBehind()) == ["close gap"])
     }

@@ -19,7 +19,7 @@ struct DeferringTests {
     private func entry(_ id: ConversationID, position: Int64, after: Int64, oldestAt: Int64) -> BaselineEntry {
         BaselineEntry(
             id: id, position: Position(position), after: Position(after),
-            numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true,
+            counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true,
             oldestAt: Fixture.time(oldestAt))
     }
 
@@ -47,11 +47,11 @@ struct DeferringTests {
     }
 
     private func page(_ changes: [Change], reachesHeads: Bool = true) -> CatchUp.Event {
-        let numbers = changes.reduce(into: [:]) { numbers, change in
-            numbers[change.conversationID] = LogPage.Numbers(
-                numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero), messageCount: 0, isParticipant: true, isListed: true)
+        let counts = changes.reduce(into: [:]) { counts, change in
+            counts[change.conversationID] = LogPage.Counts(
+                counts: UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: 0, isParticipant: true, isListed: true)
         }
-        return .page(LogPage(entries: changes.map { .change($0) }, reachesHeads: reachesHeads, numbers: numbers))
+        return .page(LogPage(entries: changes.map { .change($0) }, reachesHeads: reachesHeads, counts: counts))
     }
 
     private func view(of id: ConversationID, at position: Int64) -> ConversationView {
@@ -146,13 +146,13 @@ struct DeferringTests {
             appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(6),
             content: .conversationHidden(new, upTo: Position(1), wholly: true))
         let entries: [LogPage.Entry] = [.userChange(hidden), .change(change(8, of: known, at: 20))]
-        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, numbers: [:])))
+        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, counts: [:])))
         // Everything is read again, in the order of time.
         #expect(cursors(effects) == [new: .zero, known: Position(7)])
         effects = catchUp.handle(
             .page(
                 LogPage(
-                    entries: [.change(change(1, of: new, at: 5, .conversationCreated(nil)))] + entries, reachesHeads: true, numbers: [:])))
+                    entries: [.change(change(1, of: new, at: 5, .conversationCreated(nil)))] + entries, reachesHeads: true, counts: [:])))
         #expect(lookedUp(effects) == [new])
     }
 
@@ -165,7 +165,7 @@ struct DeferringTests {
             appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(9),
             content: .conversationHidden(new, upTo: Position(7), wholly: true))
         let entries: [LogPage.Entry] = [.change(addition(7, of: new, at: 7)), .change(change(8, of: known, at: 8)), .userChange(hidden)]
-        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, numbers: [:])))
+        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, counts: [:])))
         #expect(lookedUp(effects) == [new])
     }
 
@@ -177,7 +177,7 @@ struct DeferringTests {
         let deleted = UserChange(
             appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(6), content: .conversationDeleted(new))
         let entries: [LogPage.Entry] = [.userChange(deleted), .change(change(8, of: known, at: 20))]
-        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, numbers: [:])))
+        effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, counts: [:])))
         #expect(sent(effects)?.changes.map(\.position) == [Position(8)])
     }
 
@@ -224,7 +224,7 @@ struct DeferringTests {
     @Test("a client is told the changes of what it knows before it is shown what is new")
     func order() async throws {
         try await FakeConversations.run { harness, fake in
-            fake.owe([(new, 1, 0), (Fixture.conversation, 4, 2)])
+            fake.setPendingChanges([(new, 1, 0), (Fixture.conversation, 4, 2)])
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             try await harness.until { _ in ben.socket.requests.replay == nil }

@@ -85,7 +85,7 @@ struct EpochTests {
         await harness.loop.run()
     }
 
-    private func hear(_ change: Change, epoch: String, _ harness: GatewayHarness) async throws {
+    private func publish(_ change: Change, epoch: String, _ harness: GatewayHarness) async throws {
         let payload = try ConversationPublication.change(change).encoded(epoch: epoch)
         try await harness.onLoop {
             $0.fanOut.subscriber(didReceive: payload, on: ByteBuffer(string: Channels.conversation(change.conversationID)))
@@ -98,23 +98,23 @@ struct EpochTests {
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
         setHeads(harness, at: 5, epoch: Self.first)
         try await follow(Self.first, harness)
-        try await hear(Fixture.change(5), epoch: Self.first, harness)
+        try await publish(Fixture.change(5), epoch: Self.first, harness)
         #expect(try await socket.positions() == [5])
         // Changes after position 2 are lost.
         setHeads(harness, at: 2, epoch: Self.second)
-        try await hear(Fixture.change(3), epoch: Self.second, harness)
+        try await publish(Fixture.change(3), epoch: Self.second, harness)
         try await follow(Self.second, harness)
         #expect(try await socket.closeCode() == 1001)
         // The conversation stays subscribed, because a catch-up of the harness keeps it.
         let other = try await harness.socket(of: Fixture.ben, at: 2)
         #expect(try await harness.onLoop { _ in other.socket.registration.conversations.count } == 1)
-        try await hear(Fixture.change(3), epoch: Self.second, harness)
+        try await publish(Fixture.change(3), epoch: Self.second, harness)
         #expect(try await other.positions() == [3])
         // Changes from a service that is still connected to the old database are not forwarded.
-        try await hear(Fixture.change(4), epoch: Self.first, harness)
-        try await hear(Fixture.change(6), epoch: Self.first, harness)
+        try await publish(Fixture.change(4), epoch: Self.first, harness)
+        try await publish(Fixture.change(6), epoch: Self.first, harness)
         #expect(try await other.positions() == [])
-        try await hear(Fixture.change(4), epoch: Self.second, harness)
+        try await publish(Fixture.change(4), epoch: Self.second, harness)
         #expect(try await other.positions() == [4])
         #expect(try await harness.onLoop { $0.registry.gapFloor } == nil)
     }
@@ -133,7 +133,7 @@ struct EpochTests {
             try await harness.onLoop { $0.fanOut.fetchHeads() }
             while harness.log.state.withLock({ $0.headReads }) == reads { await Task.yield() }
             setHeads(harness, at: 2, epoch: Self.second)
-            try await hear(Fixture.change(3), epoch: Self.second, harness)
+            try await publish(Fixture.change(3), epoch: Self.second, harness)
             if comesLate { await harness.loop.advanceTime(by: .seconds(2)) }
             harness.log.state.withLock { $0.areHeadsHeld = false }
             while try await harness.onLoop({ $0.fanOut.heads.reconciler.isAsking }) {

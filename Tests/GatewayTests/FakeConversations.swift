@@ -37,7 +37,7 @@ final class FakeConversations: Sendable {
         /// The number of logs that each page was read from, and its maximum number of changes.
         var pageSizes: [(logs: Int, limit: Int)] = []
         /// The first conversation of each request for trees.
-        var looks: [ConversationID] = []
+        var treeRequests: [ConversationID] = []
     }
     enum PresenceCall { case set, get }
     let answers = Mutex(Answers())
@@ -168,7 +168,7 @@ final class FakeConversations: Sendable {
         for (index, item) in request.items.enumerated() {
             let id = try ConversationID(contract: item.conversationID)
             let (tree, view) = answers.withLock { answers in
-                if index == 0 { answers.looks.append(id) }
+                if index == 0 { answers.treeRequests.append(id) }
                 return (answers.tree, answers.view)
             }
             do {
@@ -189,11 +189,11 @@ final class FakeConversations: Sendable {
     }
 
     /// Returns the number of requests for trees that began with this conversation.
-    func looks(at id: ConversationID) -> Int { answers.withLock { $0.looks.filter { $0 == id }.count } }
+    func treeRequestCount(of id: ConversationID) -> Int { answers.withLock { $0.treeRequests.filter { $0 == id }.count } }
 
     /// Puts the user into conversations whose changes after `after` are not yet sent. The first change is the creation,
     /// the others change metadata.
-    func owe(_ logs: [(id: ConversationID, head: Int64, after: Int64)]) {
+    func setPendingChanges(_ logs: [(id: ConversationID, head: Int64, after: Int64)]) {
         answers.withLock { answers in
             answers.baseline = {
                 .with {

@@ -203,7 +203,7 @@ struct FanOutTests {
         let message = Fixture.message(1, at: 5)
         var change = Fixture.change(5, .messageCreated(id: message.id, ordinal: 1, message))
         change.messageCount = 1
-        change.numbers = [Fixture.ana: UserNumbers(uncounted: 1, hidden: 0, position: Position(5))]
+        change.counts = [Fixture.ana: UserCounts(excluded: 1, hidden: 0, position: Position(5))]
         try await harness.publish(change)
         let (sender, reader) = (try await ana.packets(), try await ben.packets())
         #expect(sender.map { $0["counter"]?.integerValue } == [0, 1])

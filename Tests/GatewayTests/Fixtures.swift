@@ -20,7 +20,7 @@ enum Fixture {
     ) -> Change {
         Change(
             appID: app, conversationID: conversation, position: Position(position), createdAt: time(position), actor: ana, origin: nil,
-            messageCount: 0, numbers: [:], content: content)
+            messageCount: 0, counts: [:], content: content)
     }
 
     static func message(_ ordinal: Int64, at position: Int64) -> Message {
@@ -35,7 +35,7 @@ enum Fixture {
             conversation: Conversation(
                 id: conversation, createdAt: time(0), isDistinct: true, participants: [], metadata: MetadataTree(),
                 position: Position(position)),
-            isParticipant: isParticipant, lastMessage: nil, numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)),
+            isParticipant: isParticipant, lastMessage: nil, counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)),
             messageCount: 0)
     }
 }

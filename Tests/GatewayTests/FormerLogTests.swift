@@ -20,7 +20,7 @@ struct FormerLogTests {
         }
     }
 
-    private func numbers(_ packets: [JSONValue]) -> [String: Int64] {
+    private func counts(_ packets: [JSONValue]) -> [String: Int64] {
         var found: [String: Int64] = [:]
         for operation in packets.flatMap({ $0["body"]?["data"]?.arrayValue ?? [] }) {
             if let property = operation["property"]?.stringValue, let value = operation["value"]?.integerValue { found[property] = value }
@@ -35,10 +35,10 @@ struct FormerLogTests {
     }
 
     /// Returns the conversation as seen by ben, who left at this position.
-    private func view(leftAt position: Int64, numbers: UserNumbers, messageCount: Int64) -> ConversationView {
+    private func view(leftAt position: Int64, counts: UserCounts, messageCount: Int64) -> ConversationView {
         var view = Fixture.view(at: position)
         view.isParticipant = false
-        view.numbers = numbers
+        view.counts = counts
         view.messageCount = messageCount
         return view
     }
@@ -50,7 +50,7 @@ struct FormerLogTests {
         try await harness.publish(message(1, at: 2))
         try await harness.publish(message(2, at: 3))
         _ = try await ben.packets()
-        let left = view(leftAt: 4, numbers: UserNumbers(uncounted: 1, hidden: 1, position: Position(4)), messageCount: 2)
+        let left = view(leftAt: 4, counts: UserCounts(excluded: 1, hidden: 1, position: Position(4)), messageCount: 2)
         try await harness.publish(.messageDeleted(.random(), in: Self.id, view: left), to: Fixture.ben, at: 1, isLogged: true)
         try await harness.until { !$0.registry.deferring.sockets.isEmpty }
         #expect(try await ben.packets().isEmpty)
@@ -60,7 +60,7 @@ struct FormerLogTests {
         let packets = try await ben.packets()
         #expect(kinds(packets) == ["update Conversation", "delete Message", "update Conversation"])
         #expect(packets[1]["body"]?["user_position"]?.integerValue == 1)
-        #expect(numbers(packets) == ["unread_message_count": 1, "total_message_count": 1])
+        #expect(counts(packets) == ["unread_message_count": 1, "total_message_count": 1])
     }
 
     @Test("a conversation that was deleted after the user had left goes behind the news that they left")
@@ -89,15 +89,15 @@ struct FormerLogTests {
         for ordinal in 1...3 { try await harness.publish(message(Int64(ordinal), at: Int64(ordinal) + 1)) }
         _ = try await ben.packets()
         var left = Fixture.view(at: 4)
-        (left.numbers, left.messageCount) = (UserNumbers(uncounted: 2, hidden: 2, position: Position(4)), 3)
+        (left.counts, left.messageCount) = (UserCounts(excluded: 2, hidden: 2, position: Position(4)), 3)
         try await harness.publish(.messagesHidden(upTo: Position(3), view: left), to: Fixture.ben, at: 1)
         let packets = try await ben.packets()
         #expect(kinds(packets) == ["delete Conversation", "update Conversation"])
         #expect(packets[0]["body"]?["data"]?["from_position"]?.integerValue == Position(3).wireValue)
-        #expect(numbers(packets) == ["unread_message_count": 1, "total_message_count": 1])
+        #expect(counts(packets) == ["unread_message_count": 1, "total_message_count": 1])
         try await harness.publish(message(4, at: 5))
         let next = try await ben.packets()
         #expect(kinds(next) == ["create Message", "update Conversation"])
-        #expect(numbers(next) == ["unread_message_count": 2, "total_message_count": 2])
+        #expect(counts(next) == ["unread_message_count": 2, "total_message_count": 2])
     }
 }

@@ -104,7 +104,7 @@ final class GatewayHarness: Sendable {
                 socket,
                 at: JoinPoint(
                     id: conversation, position: Position(position), fanOutLast: fanOutLast,
-                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isHidden: false))
+                    counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0, isHidden: false))
         }
         return TestSocket(socket: socket, channel: channel)
     }
@@ -241,7 +241,7 @@ final class FakeLog: ChangeSource {
         /// True to delay reads.
         var isHeld = false
         /// Counts by user. nil: one uncounted message for every user.
-        var numbers: [UserID: UserNumbers]?
+        var counts: [UserID: UserCounts]?
         var reads = 0
         /// The users whose typing was ended.
         var typingEnds: [UserID] = []
@@ -269,13 +269,13 @@ final class FakeLog: ChangeSource {
         let page: ChangePage? = state.withLock { state in
             state.reads += 1
             if state.isAway { return nil }
-            let numbers = state.numbers
+            let counts = state.counts
             let mine = state.changes.filter { $0.conversationID == conversation }
             return ChangePage(
                 changes: mine.filter { $0.position > position }, head: mine.map(\.position).max() ?? .zero,
-                numbers: numbers
+                counts: counts
                     ?? Dictionary(
-                        uniqueKeysWithValues: users.map { ($0, UserNumbers(uncounted: 1, hidden: 0, position: mine.map(\.position).max() ?? .zero)) })
+                        uniqueKeysWithValues: users.map { ($0, UserCounts(excluded: 1, hidden: 0, position: mine.map(\.position).max() ?? .zero)) })
             )
         }
         while state.withLock({ $0.isHeld }) { await Task.yield() }

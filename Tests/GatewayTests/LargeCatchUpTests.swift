@@ -30,7 +30,7 @@ struct LargeCatchUpTests {
         try await FakeConversations.run { harness, fake in
             let large = ConversationID.random()
             let isSmall = Flag()
-            fake.owe([(Fixture.conversation, 4, 2), (large, 1, 0)])
+            fake.setPendingChanges([(Fixture.conversation, 4, 2), (large, 1, 0)])
             fake.answers.withLock { $0.tree = { id in if id == large, !isSmall.isSet { throw Failure.answerTooLarge } else { ([], 0) } } }
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
@@ -41,7 +41,7 @@ struct LargeCatchUpTests {
             #expect(shown(packets) == [])
             let conversations = try await harness.onLoop { _ in ben.socket.registration.conversations.map(\.id) }
             #expect(conversations == [Fixture.conversation])
-            #expect(fake.looks(at: large) == 1)
+            #expect(fake.treeRequestCount(of: large) == 1)
             try await harness.publish(Fixture.change(5))
             #expect(try await ben.positions() == [5])
 
@@ -50,9 +50,9 @@ struct LargeCatchUpTests {
                 await harness.loop.advanceTime(by: .nanoseconds(pause.nanoseconds / 100 * 74))
                 let isResting = try await harness.onLoop { _ in ben.socket.catchUps.task == nil }
                 #expect(isResting)
-                #expect(fake.looks(at: large) == look + 1)
+                #expect(fake.treeRequestCount(of: large) == look + 1)
                 await harness.loop.advanceTime(by: .nanoseconds(pause.nanoseconds / 100 * 52))
-                try await harness.until { _ in fake.looks(at: large) == look + 2 }
+                try await harness.until { _ in fake.treeRequestCount(of: large) == look + 2 }
                 try await rests(ben, harness)
             }
             #expect(shown(try await ben.packets()) == [])
@@ -73,7 +73,7 @@ struct LargeCatchUpTests {
     func toldAgain() async throws {
         try await FakeConversations.run { harness, fake in
             let large = ConversationID.random()
-            fake.owe([(large, 1, 0)])
+            fake.setPendingChanges([(large, 1, 0)])
             fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
             fake.answers.withLock { $0.tree = { _ in throw Failure.answerTooLarge } }
             let ben = try await harness.newSocket(of: Fixture.ben)
@@ -82,12 +82,12 @@ struct LargeCatchUpTests {
             for _ in 0..<5 {
                 try await harness.onLoop { _ in ben.socket.wasAdded(to: large, at: Position(1)) }
                 try await rests(ben, harness)
-                #expect(fake.looks(at: large) == 1)
+                #expect(fake.treeRequestCount(of: large) == 1)
             }
             // A further addition triggers a new attempt.
-            fake.owe([(large, 3, 0)])
+            fake.setPendingChanges([(large, 3, 0)])
             try await harness.onLoop { _ in ben.socket.wasAdded(to: large, at: Position(3)) }
-            try await harness.until { _ in fake.looks(at: large) == 2 }
+            try await harness.until { _ in fake.treeRequestCount(of: large) == 2 }
             try await rests(ben, harness)
         }
     }
@@ -96,28 +96,28 @@ struct LargeCatchUpTests {
     func batches() async throws {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<6).map { _ in ConversationID.random() }
-            fake.owe(ids.map { ($0, 1, 0) })
+            fake.setPendingChanges(ids.map { ($0, 1, 0) })
             fake.answers.withLock { $0.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "1")], 700_000) } }
             let ben = try await harness.newSocket(of: Fixture.ben)
             ben.channel.isWritable = false
             try await ben.askForReplay()
             try await harness.until { _ in ben.socket.outbox.hasDrainWaiters }
             // Nothing has been sent, so nothing more is fetched.
-            #expect(fake.answers.withLock { $0.looks } == [ids[0]])
+            #expect(fake.answers.withLock { $0.treeRequests } == [ids[0]])
             try await harness.onLoop { _ in
                 ben.channel.isWritable = true
                 ben.channel.pipeline.fireChannelWritabilityChanged()
             }
             try await harness.until { _ in ben.socket.requests.replay == nil }
             #expect(shown(try await ben.packets()) == ids.map(\.layerID))
-            #expect(fake.answers.withLock { $0.looks } == ids)
+            #expect(fake.answers.withLock { $0.treeRequests } == ids)
         }
     }
 
     @Test("a page has at least as many changes as logs are read for it", arguments: [50, 300])
     func pageSizes(logs: Int) async throws {
         try await FakeConversations.run { harness, fake in
-            fake.owe((0..<logs).map { _ in (ConversationID.random(), 4, 3) })
+            fake.setPendingChanges((0..<logs).map { _ in (ConversationID.random(), 4, 3) })
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             try await harness.until { _ in ben.socket.requests.replay == nil }
@@ -130,12 +130,12 @@ struct LargeCatchUpTests {
     func together() async throws {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<50).map { _ in ConversationID.random() }
-            fake.owe(ids.map { ($0, 1, 0) })
+            fake.setPendingChanges(ids.map { ($0, 1, 0) })
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             try await harness.until { _ in ben.socket.requests.replay == nil }
             #expect(shown(try await ben.packets()) == ids.map(\.layerID))
-            #expect(fake.answers.withLock { $0.looks } == [ids[0]])
+            #expect(fake.answers.withLock { $0.treeRequests } == [ids[0]])
         }
     }
 
@@ -143,7 +143,7 @@ struct LargeCatchUpTests {
     func failsForUser() async throws {
         try await FakeConversations.run { harness, fake in
             let id = Fixture.conversation
-            fake.owe([(id, 4, 4)])
+            fake.setPendingChanges([(id, 4, 4)])
             let (baseline, page) = fake.answers.withLock { ($0.baseline, $0.page) }
             let failures = Mutex(1)
             fake.answers.withLock { answers in
@@ -185,7 +185,7 @@ struct LargeCatchUpTests {
     func fails() async throws {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<5).map { _ in ConversationID.random() }
-            fake.owe(ids.map { ($0, 3, 0) })
+            fake.setPendingChanges(ids.map { ($0, 3, 0) })
             // One failure hits the second conversation of a batch, which ends there, and one hits the first.
             let failures = Mutex(2)
             fake.answers.withLock { answers in

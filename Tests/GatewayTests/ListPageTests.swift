@@ -26,7 +26,7 @@ struct ListPageTests {
         let messages = (0..<messages).map { Fixture.message(Int64(messages - $0), at: position) }
         view.lastMessage = messages.first
         view.messageCount = Int64(messages.count)
-        return LoadedConversation(view: view, messages: messages, isCut: false)
+        return LoadedConversation(view: view, messages: messages, isTruncated: false)
     }
 
     @Test("a conversation that is read once more for its tree keeps the messages and the counts it was loaded with")

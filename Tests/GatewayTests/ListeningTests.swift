@@ -51,14 +51,14 @@ struct ListeningTests {
         // Simulate the end of the catch-up.
         try await harness.onLoop { _ in
             test.socket.outbox.caughtUp(asOf: nil, isReplay: false)
-            test.socket.sendTail(harness.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)))
+            test.socket.sendTail(harness.services.renderer.countsChanged(Fixture.conversation, at: Position(1)))
         }
         #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(Self.replayable)])
         let later = Self.replayable.advanced(by: .seconds(7))
         try await harness.onLoop { harness in
             harness.registry.clock = DatabaseClock(asOf: later, heardAt: harness.loop.now)
             test.socket.requestReceived(replaying: true)
-            test.socket.sendTail(harness.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
+            test.socket.sendTail(harness.services.renderer.countsChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
         }
         #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(later)])
     }

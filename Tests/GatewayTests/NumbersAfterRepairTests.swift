@@ -13,8 +13,8 @@ import Testing
 /// right ones.
 @Suite("counts after changes were read from the log", .timeLimit(.minutes(3)))
 struct NumbersAfterRepairTests {
-    private static func numbers(_ uncounted: Int64, at position: Int64, hidden: Int64 = 0) -> UserNumbers {
-        UserNumbers(uncounted: uncounted, hidden: hidden, position: Position(position))
+    private static func userCounts(_ excluded: Int64, at position: Int64, hidden: Int64 = 0) -> UserCounts {
+        UserCounts(excluded: excluded, hidden: hidden, position: Position(position))
     }
 
     private static func change(_ position: Int64, messages: Int64, _ content: Change.Content = .metadataChanged([])) -> Change {
@@ -45,8 +45,8 @@ struct NumbersAfterRepairTests {
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
         harness.log.append(
-            Self.change(5, messages: 7, .allRead(user: Fixture.ben, upTo: Position(4), toldTo: nil)), Self.change(6, messages: 7))
-        harness.log.state.withLock { $0.numbers = [Fixture.ben: Self.numbers(7, at: 6), Fixture.ana: Self.numbers(7, at: 6)] }
+            Self.change(5, messages: 7, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)), Self.change(6, messages: 7))
+        harness.log.state.withLock { $0.counts = [Fixture.ben: Self.userCounts(7, at: 6), Fixture.ana: Self.userCounts(7, at: 6)] }
         try await harness.publish(Self.change(6, messages: 7))
         await harness.loop.advanceTime(by: .milliseconds(100))
         try await harness.until { $0.registry.gapFloor == nil }
@@ -64,11 +64,11 @@ struct NumbersAfterRepairTests {
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         harness.log.append(Self.change(5, messages: 1, Self.message(1, at: 5)))
-        harness.log.state.withLock { $0.numbers = [Fixture.ana: Self.numbers(1, at: 6), Fixture.ben: Self.numbers(0, at: 6)] }
+        harness.log.state.withLock { $0.counts = [Fixture.ana: Self.userCounts(1, at: 6), Fixture.ben: Self.userCounts(0, at: 6)] }
         // This change is published, but arrives ahead of the missing one.
         var second = Self.change(6, messages: 2, Self.message(2, at: 6))
         second.actor = Fixture.ben
-        second.numbers = [Fixture.ben: Self.numbers(1, at: 6)]
+        second.counts = [Fixture.ben: Self.userCounts(1, at: 6)]
         harness.log.append(second)
         try await harness.publish(second)
         await harness.loop.advanceTime(by: .milliseconds(100))
@@ -85,10 +85,10 @@ struct NumbersAfterRepairTests {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ana, at: 4)
         harness.log.append(
-            Self.change(5, messages: 3), Self.change(6, messages: 3, .allRead(user: Fixture.ben, upTo: Position(4), toldTo: nil)),
+            Self.change(5, messages: 3), Self.change(6, messages: 3, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)),
             Self.change(7, messages: 3))
         harness.log.state.withLock {
-            $0.numbers = [Fixture.ana: Self.numbers(3, at: 7)]
+            $0.counts = [Fixture.ana: Self.userCounts(3, at: 7)]
             $0.isHeld = true
         }
         try await harness.publish(Self.change(7, messages: 3))
@@ -99,7 +99,7 @@ struct NumbersAfterRepairTests {
         try await harness.until { $0.registry.conversations[Fixture.conversation]?.last == Position(7) }
         #expect(counts(try await ben.packets(), "unread_message_count") == [])
         #expect(try await harness.onLoop { $0.registry.gapFloor } == Fixture.time(6))
-        harness.log.state.withLock { $0.numbers?[Fixture.ben] = Self.numbers(3, at: 7) }
+        harness.log.state.withLock { $0.counts?[Fixture.ben] = Self.userCounts(3, at: 7) }
         await harness.loop.advanceTime(by: .milliseconds(250))
         try await harness.until { $0.registry.gapFloor == nil }
         #expect(counts(try await ben.packets(), "unread_message_count") == [[7, 0]])
@@ -113,11 +113,11 @@ struct NumbersAfterRepairTests {
         let removal = Self.change(7, messages: 2, .participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
         var second = Self.change(6, messages: 2, Self.message(2, at: 6))
         second.actor = Fixture.ben
-        harness.log.append(Self.change(5, messages: 1, .allRead(user: Fixture.ben, upTo: Position(4), toldTo: nil)), second, removal)
-        harness.log.state.withLock { $0.numbers = [:] }
+        harness.log.append(Self.change(5, messages: 1, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)), second, removal)
+        harness.log.state.withLock { $0.counts = [:] }
         // A published change carries its counts; one read from the log does not.
         if areKnown {
-            second.numbers = [Fixture.ben: Self.numbers(1, at: 6)]
+            second.counts = [Fixture.ben: Self.userCounts(1, at: 6)]
             try await harness.publish(second)
         }
         try await harness.publish(removal)

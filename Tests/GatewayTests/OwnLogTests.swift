@@ -33,16 +33,16 @@ struct OwnLogTests {
         return change
     }
 
-    private func view(at position: Int64, numbers: UserNumbers, messageCount: Int64) -> ConversationView {
+    private func view(at position: Int64, counts: UserCounts, messageCount: Int64) -> ConversationView {
         var view = Fixture.view(at: position)
-        view.numbers = numbers
+        view.counts = counts
         view.messageCount = messageCount
         return view
     }
 
     private func operations(_ packet: JSONValue) -> [JSONValue] { packet["body"]?["data"]?.arrayValue ?? [] }
 
-    private func numbers(_ packets: [JSONValue]) -> [String: Int64] {
+    private func counts(_ packets: [JSONValue]) -> [String: Int64] {
         var found: [String: Int64] = [:]
         for operation in packets.flatMap({ operations($0) }) {
             if let property = operation["property"]?.stringValue, let value = operation["value"]?.integerValue { found[property] = value }
@@ -84,14 +84,14 @@ struct OwnLogTests {
         try await harness.publish(message(2, at: 3))
         _ = try await ben.packets()
         // The view after the first message.
-        let hidden = view(at: 2, numbers: UserNumbers(uncounted: 1, hidden: 1, position: Position(2)), messageCount: 1)
+        let hidden = view(at: 2, counts: UserCounts(excluded: 1, hidden: 1, position: Position(2)), messageCount: 1)
         try await harness.publish(.messageHidden(.random(), view: hidden), to: Fixture.ben, at: 1)
         let packets = try await ben.packets()
         #expect(kinds(packets) == ["delete Message", "update Conversation"])
-        #expect(numbers(packets) == ["unread_message_count": 1, "total_message_count": 1])
+        #expect(counts(packets) == ["unread_message_count": 1, "total_message_count": 1])
         #expect(!operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
         try await harness.publish(message(3, at: 4))
-        #expect(numbers(try await ben.packets()) == ["unread_message_count": 2, "total_message_count": 2])
+        #expect(counts(try await ben.packets()) == ["unread_message_count": 2, "total_message_count": 2])
     }
 
     private static let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
@@ -107,17 +107,17 @@ struct OwnLogTests {
         try await harness.publish(removal)
         _ = try await ben.packets()
         // The view after the first message.
-        let before = view(at: 2, numbers: UserNumbers(uncounted: 1, hidden: 1, position: Position(2)), messageCount: 1)
+        let before = view(at: 2, counts: UserCounts(excluded: 1, hidden: 1, position: Position(2)), messageCount: 1)
         try await harness.publish(.messageHidden(.random(), view: before), to: Fixture.ben, at: 1)
         var packets = try await ben.packets()
         #expect(kinds(packets) == ["delete Message", "update Conversation"])
-        #expect(numbers(packets) == ["unread_message_count": 1, "total_message_count": 1])
+        #expect(counts(packets) == ["unread_message_count": 1, "total_message_count": 1])
         #expect(!operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
         // After the second, which was the last message, the new last message must be sent.
-        let last = view(at: 3, numbers: UserNumbers(uncounted: 2, hidden: 2, position: Position(3)), messageCount: 2)
+        let last = view(at: 3, counts: UserCounts(excluded: 2, hidden: 2, position: Position(3)), messageCount: 2)
         try await harness.publish(.messageHidden(.random(), view: last), to: Fixture.ben, at: 2)
         packets = try await ben.packets()
-        #expect(numbers(packets) == ["unread_message_count": 0, "total_message_count": 0])
+        #expect(counts(packets) == ["unread_message_count": 0, "total_message_count": 0])
         #expect(operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
     }
 
@@ -128,7 +128,7 @@ struct OwnLogTests {
         try await harness.publish(.conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
         try await harness.publish(Fixture.change(2, Self.removal))
         _ = try await ben.packets()
-        var before = view(at: 1, numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(1)), messageCount: 3)
+        var before = view(at: 1, counts: UserCounts(excluded: 0, hidden: 0, position: Position(1)), messageCount: 3)
         before.conversation.participants = [BasicIdentity(userID: Fixture.ana)]
         try await harness.publish(.conversationShown(before), to: Fixture.ben, at: 2)
         let packets = try await ben.packets()

@@ -14,20 +14,20 @@ struct ReplayPlanTests {
             entries: [
                 BaselineEntry(
                     id: id, position: Position(position), after: Position(after),
-                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0,
+                    counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0,
                     isParticipant: isParticipant, oldestAt: nil)
             ], userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
     }
 
-    private func page(reachesHeads: Bool, numbersAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true) -> LogPage {
-        let numbers = position.map {
+    private func page(reachesHeads: Bool, countsAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true) -> LogPage {
+        let counts = position.map {
             [
-                id: LogPage.Numbers(
-                    numbers: UserNumbers(uncounted: 1, hidden: 0, position: Position($0)), messageCount: 3, isParticipant: isParticipant,
+                id: LogPage.Counts(
+                    counts: UserCounts(excluded: 1, hidden: 0, position: Position($0)), messageCount: 3, isParticipant: isParticipant,
                     isListed: isListed)
             ]
         }
-        return LogPage(entries: [], reachesHeads: reachesHeads, numbers: numbers ?? [:])
+        return LogPage(entries: [], reachesHeads: reachesHeads, counts: counts ?? [:])
     }
 
     @Test("what happened since is owed, and read to the heads before anything is attached")
@@ -38,7 +38,7 @@ struct ReplayPlanTests {
         plan.advance(id, to: Position(9))
         plan.finish(page(reachesHeads: false))
         #expect(!plan.isEverythingRead)
-        plan.finish(page(reachesHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, countsAt: 9))
         #expect(plan.isEverythingRead)
         #expect(plan.joinPoints.map(\.position) == [Position(9)])
     }
@@ -47,7 +47,7 @@ struct ReplayPlanTests {
     func newerNumbers() {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         plan.advance(id, to: Position(9))
-        plan.finish(page(reachesHeads: true, numbersAt: 10))
+        plan.finish(page(reachesHeads: true, countsAt: 10))
         #expect(plan.pendingCursors == [id: Position(9)])
     }
 
@@ -60,7 +60,7 @@ struct ReplayPlanTests {
             _ = plan.decide(on: change, for: Fixture.ben)
             plan.advance(id, to: change.position)
         }
-        plan.finish(page(reachesHeads: true, numbersAt: 7, isParticipant: false))
+        plan.finish(page(reachesHeads: true, countsAt: 7, isParticipant: false))
         let summary = plan.summaries[id]
         #expect(summary?.total == 3)
         plan.userRefused()
@@ -79,13 +79,13 @@ struct ReplayPlanTests {
             _ = plan.decide(on: change, for: Fixture.ben)
             plan.advance(id, to: change.position)
         }
-        plan.finish(page(reachesHeads: true, numbersAt: 7, isParticipant: false))
+        plan.finish(page(reachesHeads: true, countsAt: 7, isParticipant: false))
         var view = Fixture.view(at: 7)
         (view.isParticipant, view.messageCount) = (false, 3)
-        view.numbers = UserNumbers(uncounted: 2, hidden: 1, position: Position(7))
+        view.counts = UserCounts(excluded: 2, hidden: 1, position: Position(7))
         plan.counted(view)
         #expect(plan.summaries[id] == ReplayPlan.Summary(id: id, position: Position(7), unread: 1, total: 2))
-        #expect(plan.leaveRecords[id]?.numbers == view.numbers)
+        #expect(plan.leaveRecords[id]?.counts == view.counts)
         plan.deleted(id)
         #expect(plan.summaries[id] == nil)
     }
@@ -108,7 +108,7 @@ struct ReplayPlanTests {
         #expect(unverified == [id])
         plan.scheduleRead(of: unverified)
         #expect(plan.pendingCursors == [id: Position(9)])
-        plan.finish(page(reachesHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, countsAt: 9))
         #expect(plan.isEverythingRead)
         #expect(plan.takeUnverified().isEmpty)
     }
@@ -117,7 +117,7 @@ struct ReplayPlanTests {
     func fanOutAhead() {
         var plan = ReplayPlan(baseline(position: 9, after: 8))
         plan.advance(id, to: Position(9))
-        plan.finish(page(reachesHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, countsAt: 9))
         plan.fanOutIsAt(Position(12), in: id)
         #expect(plan.pendingCursors == [id: Position(9)])
     }
@@ -137,7 +137,7 @@ struct ReplayPlanTests {
         plan.advance(id, to: Position(1))
         #expect(plan.joinPoints.isEmpty)
         plan.shown(Fixture.view(at: 1))
-        plan.finish(page(reachesHeads: true, numbersAt: 1))
+        plan.finish(page(reachesHeads: true, countsAt: 1))
         #expect(plan.joinPoints.map(\.id) == [id])
         #expect(plan.joinPoints.map(\.isHidden) == [false])
         plan.shown(Fixture.view(at: 3, isParticipant: false))
@@ -148,18 +148,18 @@ struct ReplayPlanTests {
     func nothingToShow() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(4))
-        plan.finish(page(reachesHeads: false, numbersAt: 5))
+        plan.finish(page(reachesHeads: false, countsAt: 5))
         #expect(plan.joinPoints.isEmpty)
-        plan.finish(page(reachesHeads: true, numbersAt: 5))
+        plan.finish(page(reachesHeads: true, countsAt: 5))
         #expect(plan.joinPoints.isEmpty)
         plan.advance(id, to: Position(5))
-        plan.finish(page(reachesHeads: true, numbersAt: 5, isListed: false))
+        plan.finish(page(reachesHeads: true, countsAt: 5, isListed: false))
         #expect(plan.unshown.isEmpty)
         #expect(plan.joinPoints.map(\.isHidden) == [true])
         #expect(plan.isGone(id))
         var other = ReplayPlan(joined: [id: .zero])
         other.advance(id, to: Position(4))
-        other.finish(page(reachesHeads: true, numbersAt: 4, isParticipant: false))
+        other.finish(page(reachesHeads: true, countsAt: 4, isParticipant: false))
         #expect(other.joinPoints.isEmpty)
         #expect(other.leaveRecords.mapValues(\.position) == [id: Position(4)])
     }
@@ -168,7 +168,7 @@ struct ReplayPlanTests {
     func nothingToShowButListed() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(4))
-        plan.finish(page(reachesHeads: true, numbersAt: 4))
+        plan.finish(page(reachesHeads: true, countsAt: 4))
         #expect(plan.joinPoints.isEmpty)
         #expect(plan.unshown == [id])
         plan.shown(Fixture.view(at: 4))
@@ -183,7 +183,7 @@ struct ReplayPlanTests {
         plan.finish(page(reachesHeads: true))
         #expect(plan.pendingCursors == [id: Position(9)])
         plan.concerns(id)
-        plan.finish(page(reachesHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, countsAt: 9))
         #expect(plan.isEverythingRead)
     }
 
@@ -192,7 +192,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 8))
         plan.left(id)
         plan.advance(id, to: Position(9))
-        plan.finish(page(reachesHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, countsAt: 9))
         #expect(plan.members == [id])
         #expect(plan.unshown == [id])
     }
@@ -214,10 +214,10 @@ struct ReplayPlanTests {
         #expect(plan.isContained(Fixture.change(6)))
         #expect(!plan.isContained(Fixture.change(7)))
         plan.advance(id, to: Position(4))
-        plan.finish(page(reachesHeads: true, numbersAt: 4))
+        plan.finish(page(reachesHeads: true, countsAt: 4))
         #expect(!plan.isEverythingRead)
         plan.advance(id, to: Position(6))
-        plan.finish(page(reachesHeads: true, numbersAt: 6))
+        plan.finish(page(reachesHeads: true, countsAt: 6))
         #expect(plan.isEverythingRead)
     }
 
@@ -233,8 +233,8 @@ struct ReplayPlanTests {
         }
         let contained = change(5, added: [cleo, dora], removed: [Fixture.ana])
         #expect(plan.decide(on: contained, for: Fixture.ben) == .change)
-        #expect(participants(told: plan, contained) == Told(added: [cleo, dora], removed: [dora.userID]))
-        #expect(participants(told: plan, change(5, added: [cleo])) == Told(added: [cleo]))
+        #expect(participantUpdate(of: contained, in: plan) == ParticipantUpdate(added: [cleo, dora], removed: [dora.userID]))
+        #expect(participantUpdate(of: change(5, added: [cleo]), in: plan) == ParticipantUpdate(added: [cleo]))
         #expect(plan.decide(on: change(5, added: [dora]), for: Fixture.ben) == .change)
         #expect(plan.decide(on: change(6, added: [], removed: [Fixture.ana]), for: Fixture.ben) == .nothing)
         // The recipient may be the added user: removed and added again between reading the log and reading the object.
@@ -246,7 +246,7 @@ struct ReplayPlanTests {
         #expect(unknown.decide(on: own, for: Fixture.ben) == .nothing)
         let new = change(7, added: [dora], removed: [Fixture.ana])
         #expect(plan.decide(on: new, for: Fixture.ben) == .change)
-        #expect(participants(told: plan, new) == Told(added: [dora], removed: [Fixture.ana], distinctCleared: true))
+        #expect(participantUpdate(of: new, in: plan) == ParticipantUpdate(added: [dora], removed: [Fixture.ana], distinctCleared: true))
     }
 
     @Test("a user who has left is told, of the change by which they left, who was added by it: they have the other messages from before")
@@ -258,18 +258,18 @@ struct ReplayPlanTests {
         plan.shown(view)
         let last = Fixture.change(6, .participantsChanged(added: [cleo], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
         #expect(plan.decide(on: last, for: Fixture.ben) == .change)
-        #expect(participants(told: plan, last) == Told(added: [cleo], removed: [cleo.userID]))
+        #expect(participantUpdate(of: last, in: plan) == ParticipantUpdate(added: [cleo], removed: [cleo.userID]))
     }
 
-    private struct Told: Equatable {
+    private struct ParticipantUpdate: Equatable {
         var added: [BasicIdentity] = []
         var removed: [UserID] = []
         var distinctCleared = false
     }
 
-    private func participants(told plan: ReplayPlan, _ change: Change) -> Told? {
+    private func participantUpdate(of change: Change, in plan: ReplayPlan) -> ParticipantUpdate? {
         guard case .participantsChanged(let added, let removed, let distinctCleared, _) = plan.visiblePart(of: change).content else { return nil }
-        return Told(added: added, removed: removed, distinctCleared: distinctCleared)
+        return ParticipantUpdate(added: added, removed: removed, distinctCleared: distinctCleared)
     }
 
     @Test("a refused join point is read again, an accepted one is not")
@@ -277,7 +277,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         plan.attached(except: [id])
         #expect(plan.pendingCursors == [id: Position(9)])
-        plan.finish(page(reachesHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, countsAt: 9))
         plan.attached(except: [])
         #expect(plan.joinPoints.isEmpty)
         #expect(plan.isEverythingRead)
@@ -289,7 +289,7 @@ struct ReplayPlanTests {
         #expect(plan.summaries.isEmpty)
         plan.countsChanged(in: id)
         plan.advance(id, to: Position(9))
-        plan.finish(page(reachesHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, countsAt: 9))
         #expect(plan.summaries[id] == ReplayPlan.Summary(id: id, position: Position(9), unread: 2, total: 3))
         plan.attached(except: [])
         #expect(plan.summaries.isEmpty)
@@ -300,7 +300,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         plan.countsChanged(in: id)
         plan.advance(id, to: Position(9))
-        plan.finish(page(reachesHeads: true, numbersAt: 9, isParticipant: false))
+        plan.finish(page(reachesHeads: true, countsAt: 9, isParticipant: false))
         #expect(plan.summaries[id]?.unread == 2)
         plan.attached(except: [])
         #expect(plan.summaries.isEmpty)
@@ -319,7 +319,7 @@ struct ReplayPlanTests {
             .map { id, second in
                 BaselineEntry(
                     id: id, position: Position(second), after: Position(second - 1),
-                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(second)), messageCount: 0, isParticipant: true,
+                    counts: UserCounts(excluded: 0, hidden: 0, position: Position(second)), messageCount: 0, isParticipant: true,
                     oldestAt: Fixture.time(second))
             }
         let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
@@ -331,10 +331,10 @@ struct ReplayPlanTests {
         return cursors
     }
 
-    private func numbers(_ ids: some Sequence<ConversationID>, at position: Int64) -> [ConversationID: LogPage.Numbers] {
-        let numbers = LogPage.Numbers(
-            numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true, isListed: true)
-        return Dictionary(uniqueKeysWithValues: ids.map { ($0, numbers) })
+    private func counts(_ ids: some Sequence<ConversationID>, at position: Int64) -> [ConversationID: LogPage.Counts] {
+        let counts = LogPage.Counts(
+            counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true, isListed: true)
+        return Dictionary(uniqueKeysWithValues: ids.map { ($0, counts) })
     }
 
     @Test("a page is looked for in as many logs as it can hold changes of, the earliest first, and each log is read once")
@@ -348,7 +348,7 @@ struct ReplayPlanTests {
             asked += read.count
             guard !read.isEmpty, read.count <= 4 else { break }
             let changes = read.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }.sorted { $0.createdAt < $1.createdAt }
-            let page = plan.due(LogPage(entries: changes.map { .change($0) }, reachesHeads: true, numbers: [:]))
+            let page = plan.due(LogPage(entries: changes.map { .change($0) }, reachesHeads: true, counts: [:]))
             for change in changes.prefix(page.entries.count) {
                 told.append(change.conversationID)
                 plan.advance(change.conversationID, to: change.position)
@@ -368,7 +368,7 @@ struct ReplayPlanTests {
         let page = LogPage(
             entries: [
                 .change(Fixture.change(2, of: ids[0])), .userChange(own), .change(Fixture.change(4, of: ids[1])), .skipped(ids[1], Position(5)),
-            ], reachesHeads: true, numbers: numbers([ids[0]], at: 2).merging(numbers([ids[1]], at: 5)) { $1 })
+            ], reachesHeads: true, counts: counts([ids[0]], at: 2).merging(counts([ids[1]], at: 5)) { $1 })
         let due = plan.due(page)
         #expect(due.entries.count == 2)
         #expect(!due.reachesHeads)
@@ -387,6 +387,6 @@ struct ReplayPlanTests {
         var (plan, ids) = crowd([5, 5, 5, 5, 5, 9], width: 2)
         #expect(Set(cursors(&plan).keys) == Set(ids[..<5]))
         let entry = LogPage.Entry.change(Fixture.change(5, of: ids[0]))
-        #expect(plan.due(LogPage(entries: [entry], reachesHeads: true, numbers: [:])).entries.count == 1)
+        #expect(plan.due(LogPage(entries: [entry], reachesHeads: true, counts: [:])).entries.count == 1)
     }
 }

@@ -17,7 +17,7 @@ struct PatchTests {
             #expect(change.position == Position(2))
             #expect(change.actor == fixture.actor)
             #expect(change.origin == Change.Origin(connection: .max, request: 7))
-            #expect(change.told == ["a.b=1", "a.c=2"])
+            #expect(change.effectDescriptions == ["a.b=1", "a.c=2"])
             let row = try await fixture.sql(
                 "SELECT kind, position, actor, origin_connection, origin_request, operations FROM conversations.change WHERE conversation_id = '\(id)'"
             )
@@ -62,7 +62,7 @@ struct PatchTests {
             #expect(try await fixture.tree(id).position == Position(1))
             #expect(try await fixture.number("SELECT leaves FROM metadata.tree WHERE conversation_id = '\(id)'") == 1000)
             #expect(try await sharedOutcome(id, [delete("b")], fixture) == "ok")
-            #expect(try await fixture.patch(id, [delete("a")])?.told == ["-a"])
+            #expect(try await fixture.patch(id, [delete("a")])?.effectDescriptions == ["-a"])
             #expect(try await fixture.tree(id).leaves.isEmpty)
         }
     }
@@ -84,7 +84,7 @@ struct PatchTests {
             // A patch of one indexed path is small enough, as is one of any number of paths without an index.
             #expect(try await sharedOutcome(id, [set("a", "1")] + (0..<40).map { set("c\($0)", "1") }, fixture) == "ok")
             #expect(try await entries() == 301)
-            #expect(try await fixture.patch(id, [set("a", "2"), set("b", "2")])?.told == ["a=2", "b=2"])
+            #expect(try await fixture.patch(id, [set("a", "2"), set("b", "2")])?.effectDescriptions == ["a=2", "b=2"])
             #expect(try await entries() == 602)
         }
     }
@@ -110,7 +110,7 @@ struct PatchTests {
         try await MetadataFixture.run { fixture in
             for (before, operations, told) in cases {
                 let id = try await fixture.conversation(before)
-                #expect(try await fixture.patch(id, operations)?.told ?? [] == told, "\(operations)")
+                #expect(try await fixture.patch(id, operations)?.effectDescriptions ?? [] == told, "\(operations)")
             }
         }
     }
@@ -143,13 +143,13 @@ struct PatchTests {
             func written() async throws -> Int64 {
                 try await fixture.number("SELECT count(*) FROM metadata.leaf WHERE conversation_id = '\(id)' AND xmin::text <> '\(xmin)'")
             }
-            #expect(try await fixture.patch(id, [set("g7.k777", "w")])?.told == ["g7.k777=w"])
+            #expect(try await fixture.patch(id, [set("g7.k777", "w")])?.effectDescriptions == ["g7.k777=w"])
             #expect(try await written() == 1)
             // A replacement writes only differing values.
             let same = leaves.map { ($0.0, $0.0 == "g3.k300" ? "z" : $0.0 == "g7.k777" ? "w" : $0.1) }
-            #expect(try await fixture.patch(id, [set("", same)])?.told == ["g3.k300=z"])
+            #expect(try await fixture.patch(id, [set("", same)])?.effectDescriptions == ["g3.k300=z"])
             #expect(try await written() == 2)
-            #expect(try await fixture.patch(id, [delete("g5")])?.told == ["-g5"])
+            #expect(try await fixture.patch(id, [delete("g5")])?.effectDescriptions == ["-g5"])
             #expect(try await written() == 2)
             #expect(try await fixture.tree(id).leaves.count == 9900)
         }
@@ -162,11 +162,11 @@ struct PatchTests {
             let failure = await #expect(throws: Failure.self) { try await fixture.patch(id, [set("d", "1")]) }
             #expect(failure?.code == .invalidProperty)
             #expect(failure?.detail == .property("metadata"))
-            #expect(try await fixture.patch(id, [set("d", "1"), delete("a")])?.told == ["-a", "d=1"])
-            #expect(try await fixture.patch(id, [set("b", "2")])?.told == ["b=2"])
+            #expect(try await fixture.patch(id, [set("d", "1"), delete("a")])?.effectDescriptions == ["-a", "d=1"])
+            #expect(try await fixture.patch(id, [set("b", "2")])?.effectDescriptions == ["b=2"])
             // The limit was lowered below the tree's size: shrinking is allowed, growing is not.
             try await fixture.sql("SELECT metadata.create_tree('\(id)', '{x,y}', '{1,1}', 1)")
-            #expect(try await fixture.patch(id, [delete("x")])?.told == ["-x"])
+            #expect(try await fixture.patch(id, [delete("x")])?.effectDescriptions == ["-x"])
             await #expect(throws: Failure.self) { try await fixture.patch(id, [set("z", "1")]) }
         }
     }
@@ -177,7 +177,7 @@ struct PatchTests {
             let id = try await fixture.conversation([("a", "1234"), ("b.é", "ü")])
             #expect(try await fixture.sizes(id) == [[11, 2, 11, 2]])
             // Exactly up to the limit is allowed, one byte more is not.
-            #expect(try await fixture.patch(id, [set("c", "12345678")])?.told == ["c=12345678"])
+            #expect(try await fixture.patch(id, [set("c", "12345678")])?.effectDescriptions == ["c=12345678"])
             let tooLarge: [[MetadataOperation]] = [
                 [set("c", "123456789")], [set("d", "")], [set("a", "1"), set("e", "1234")], [set("", [("a", "12345"), ("b", "1234567890123456")])],
                 [set("c.d", "12345678")],
@@ -204,9 +204,9 @@ struct PatchTests {
             for operations in [[set("k0", "values")], [set("new", "")], [delete("k1"), set("new", "12345")]] {
                 await #expect(throws: Failure.self, "\(operations)") { try await fixture.patch(id, operations) }
             }
-            #expect(try await fixture.patch(id, [set("k0", "other")])?.told == ["k0=other"])
-            #expect(try await fixture.patch(id, [delete("k1"), set("new", "1234")])?.told == ["-k1", "new=1234"])
-            #expect(try await fixture.patch(id, [set("k0", "")])?.told == ["k0="])
+            #expect(try await fixture.patch(id, [set("k0", "other")])?.effectDescriptions == ["k0=other"])
+            #expect(try await fixture.patch(id, [delete("k1"), set("new", "1234")])?.effectDescriptions == ["-k1", "new=1234"])
+            #expect(try await fixture.patch(id, [set("k0", "")])?.effectDescriptions == ["k0="])
             #expect(try await fixture.patch(id, [set("", [("one", "12345678901234567")])]) != nil)
             #expect(try await fixture.sizes(id) == [[20, 1, 20, 1]])
         }

@@ -85,7 +85,7 @@ struct ServiceTests {
                     }
                     return answered
                 }
-                #expect(answered.map(\.told) == [["a=1"], ["-a", "a.b=2"], ["-a"]])
+                #expect(answered.map(\.effectDescriptions) == [["a=1"], ["-a", "a.b=2"], ["-a"]])
                 var published: [Change] = []
                 for await change in log.changes {
                     published.append(change)
@@ -148,7 +148,7 @@ struct ServiceTests {
             await postgres.kill()
             let failure = await #expect(throws: Failure.self) { try await patch("2") }
             #expect(failure?.code == .serviceUnavailable)
-            try await postgres.startAgain()
+            try await postgres.restart()
             var recovered = false
             for _ in 0..<2000 where !recovered {
                 recovered = (try? await patch("3")) != nil

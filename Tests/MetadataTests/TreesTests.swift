@@ -183,7 +183,7 @@ struct TreesTests {
             #expect(try await fixture.tree(id).leaves.map(\.path.dotted) == ["__proto__.x", "a.constructor"])
             let operations = [delete("__proto__.x"), delete("a")]
             try MetadataPatchValidation().checkOperations(operations)
-            #expect(try await fixture.patch(id, operations)?.told == ["-__proto__", "-a"])
+            #expect(try await fixture.patch(id, operations)?.effectDescriptions == ["-__proto__", "-a"])
         }
     }
 

@@ -5,20 +5,20 @@ import Testing
 
 struct ObjectTests {
     @Test("counts are arithmetic over the message count")
-    func numbers() {
-        let numbers = UserNumbers(uncounted: 3, hidden: 1, position: Position(9))
-        #expect(numbers.unread(of: 10) == 7)
-        #expect(numbers.total(of: 10) == 9)
-        #expect(numbers.unread(of: 2) == 0)
-        #expect(numbers.total(of: 0) == 0)
+    func counts() {
+        let counts = UserCounts(excluded: 3, hidden: 1, position: Position(9))
+        #expect(counts.unread(of: 10) == 7)
+        #expect(counts.total(of: 10) == 9)
+        #expect(counts.unread(of: 2) == 0)
+        #expect(counts.total(of: 0) == 0)
     }
 
     @Test("a user who left goes on seeing the counts of then")
     func formerParticipant() {
         let conversation = Conversation(
             id: .random(), createdAt: Timestamp(microseconds: 0), isDistinct: false, participants: [], metadata: nil, position: Position(1))
-        let numbers = UserNumbers(uncounted: 0, hidden: 0, position: Position(1))
-        var view = ConversationView(conversation: conversation, isParticipant: true, lastMessage: nil, numbers: numbers, messageCount: 4)
+        let counts = UserCounts(excluded: 0, hidden: 0, position: Position(1))
+        var view = ConversationView(conversation: conversation, isParticipant: true, lastMessage: nil, counts: counts, messageCount: 4)
         #expect(view.unreadCount == 4)
         view.isParticipant = false
         #expect(view.unreadCount == 4)

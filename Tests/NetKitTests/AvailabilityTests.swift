@@ -42,7 +42,7 @@ struct AvailabilityTests {
     private let values = Values()
 
     private func flag() -> Availability {
-        Availability(gone: "gone", back: "back", logger: Logger(label: "test") { [lines] _ in lines }) { [values] value in
+        Availability(failureMessage: "gone", recoveryMessage: "back", logger: Logger(label: "test") { [lines] _ in lines }) { [values] value in
             values.all.withLock { $0.append(value) }
         }
     }

@@ -9,17 +9,17 @@ struct KeepAliveTests {
     func ticks() {
         var keepAlive = KeepAlive(allowedMisses: 2)
         #expect((0..<5).map { _ in keepAlive.tick() } == [.none, .ping, .ping, .ping, .giveUp])
-        keepAlive.progressed()
+        keepAlive.recordProgress()
         #expect(keepAlive.tick() == .none)
         #expect(keepAlive.tick() == .ping)
-        keepAlive.progressed()
+        keepAlive.recordProgress()
         #expect(keepAlive.tick() == .none)
     }
 
     @Test("with one miss allowed the fourth tick without a byte is the end")
     func oneMiss() {
         var keepAlive = KeepAlive(allowedMisses: 1)
-        keepAlive.progressed()
+        keepAlive.recordProgress()
         #expect((0..<4).map { _ in keepAlive.tick() } == [.none, .ping, .ping, .giveUp])
     }
 }

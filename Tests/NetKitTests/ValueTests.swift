@@ -10,15 +10,15 @@ struct ValueTests {
     @Test("all bytes are given back, those taken and those added")
     func budget() {
         let budget = ByteBudget(limit: 10)
-        #expect(budget.take(6))
-        #expect(!budget.take(5))
-        #expect(budget.take(4))
-        budget.give(6)
+        #expect(budget.reserve(6))
+        #expect(!budget.reserve(5))
+        #expect(budget.reserve(4))
+        budget.release(6)
         budget.add(20)
-        #expect(!budget.take(1))
-        budget.give(24)
+        #expect(!budget.reserve(1))
+        budget.release(24)
         #expect(budget.inUse == 0)
-        #expect(budget.take(11))
+        #expect(budget.reserve(11))
     }
 
     @Test("durations become whole numbers, rounded towards zero, and NIO's amounts without overflow")

@@ -98,6 +98,6 @@ struct ColumnSetTests {
         accepts([UInt8].self, 17)
         accepts([Int64].self, 1016)
         accepts([[UInt8]].self, 1001)
-        accepts(Timestamp.self, 1114, 1184)
+        accepts(PostgresTimestamp.self, 1114, 1184)
     }
 }

@@ -117,7 +117,7 @@ struct ConnectionLossTests {
                 last = await pool.error("SELECT 1")
                 return last?.code == .connectionUnavailable
             }
-            try await server.startAgain()
+            try await server.restart()
             try await eventually { await pool.isReachable(deadline: .now.advanced(by: .seconds(30))) }
             try await pool.sql("INSERT INTO item VALUES (2, 1)")
             #expect(try await pool.value("SELECT count(*) FROM item") == 2)

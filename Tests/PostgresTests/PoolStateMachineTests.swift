@@ -136,7 +136,7 @@ struct PoolStateMachineTests {
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r4"])
         _ = box.machine.finish([busy[3]], worker: 0)
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r6"])
-        #expect(box.machine.underWay == [2: 1])
+        #expect(box.machine.inFlightByUser == [2: 1])
         _ = box.machine.cancel(late)
         #expect(box.machine.queueDepth == 0)
     }

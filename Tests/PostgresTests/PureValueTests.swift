@@ -5,33 +5,33 @@ import Testing
 
 @testable import Postgres
 
-struct FlightTests {
+struct ResponseWaitTests {
     let start = ContinuousClock.now
 
     @Test("waits for the deadline, cancels once, then gives the connection up")
     func phases() {
         let deadline = start.advanced(by: .seconds(2))
-        var flight = Flight(sentAt: start, deadline: deadline, longest: .seconds(5), grace: .seconds(1))
-        #expect(flight.next(now: start) == .wait(until: deadline))
-        #expect(!flight.isCancelling)
-        #expect(flight.next(now: deadline) == .cancel)
-        #expect(flight.isCancelling)
-        #expect(flight.next(now: deadline) == .wait(until: deadline.advanced(by: .seconds(1))))
-        #expect(flight.cancel(now: deadline) == .wait(until: deadline.advanced(by: .seconds(1))))
-        #expect(flight.next(now: deadline.advanced(by: .seconds(1))) == .abandon)
+        var wait = ResponseWait(sentAt: start, deadline: deadline, longest: .seconds(5), grace: .seconds(1))
+        #expect(wait.next(now: start) == .wait(until: deadline))
+        #expect(!wait.isCancelling)
+        #expect(wait.next(now: deadline) == .cancel)
+        #expect(wait.isCancelling)
+        #expect(wait.next(now: deadline) == .wait(until: deadline.advanced(by: .seconds(1))))
+        #expect(wait.cancel(now: deadline) == .wait(until: deadline.advanced(by: .seconds(1))))
+        #expect(wait.next(now: deadline.advanced(by: .seconds(1))) == .abandon)
     }
 
     @Test("a healthy group gets its minimum even when a deadline is nearer")
     func minimum() {
-        var flight = Flight(sentAt: start, deadline: start.advanced(by: .milliseconds(1)), longest: nil, grace: .seconds(1))
-        #expect(flight.next(now: start) == .wait(until: start.advanced(by: Flight.minimum)))
+        var wait = ResponseWait(sentAt: start, deadline: start.advanced(by: .milliseconds(1)), longest: nil, grace: .seconds(1))
+        #expect(wait.next(now: start) == .wait(until: start.advanced(by: ResponseWait.minimum)))
     }
 
     @Test("the longest time holds whatever the deadline; without either it waits for ever")
     func longest() {
-        var capped = Flight(sentAt: start, deadline: start.advanced(by: .seconds(60)), longest: .seconds(5), grace: .seconds(1))
+        var capped = ResponseWait(sentAt: start, deadline: start.advanced(by: .seconds(60)), longest: .seconds(5), grace: .seconds(1))
         #expect(capped.next(now: start) == .wait(until: start.advanced(by: .seconds(5))))
-        var unlimited = Flight(sentAt: start, deadline: nil, longest: nil, grace: .seconds(1))
+        var unlimited = ResponseWait(sentAt: start, deadline: nil, longest: nil, grace: .seconds(1))
         #expect(unlimited.next(now: start.advanced(by: .seconds(9999))) == .wait(until: nil))
         #expect(unlimited.cancel(now: start) == .cancel)
     }
@@ -79,8 +79,8 @@ struct LockKeyTests {
 struct TimestampTests {
     @Test("infinities and extremes survive", arguments: [Int64.max, .min, 0, 1, -1, 946_684_800_000_000, 253_402_300_799_999_999])
     func binary(microseconds: Int64) {
-        let timestamp = Timestamp(microseconds: microseconds)
-        #expect(Timestamp(binary: timestamp.binary) == timestamp)
+        let timestamp = PostgresTimestamp(microseconds: microseconds)
+        #expect(PostgresTimestamp(binary: timestamp.binary) == timestamp)
     }
 }
 

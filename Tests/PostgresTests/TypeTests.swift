@@ -34,10 +34,12 @@ struct TypeTests {
             try await check(.bool(false), "bool", false)
             try await check(.bytes([]), "bytea", [UInt8]())
             try await check(.bytes([0, 1, 0, 255, 0]), "bytea", [UInt8]([0, 1, 0, 255, 0]))
-            try await check(.timestamp(Timestamp(microseconds: 1_700_000_000_123_456)), "timestamptz", Timestamp(microseconds: 1_700_000_000_123_456))
-            try await check(.timestamp(Timestamp(microseconds: -1)), "timestamptz", Timestamp(microseconds: -1))
-            try await check(.timestamp(Timestamp(microseconds: .max)), "timestamptz", Timestamp(microseconds: .max))
-            try await check(.timestamp(Timestamp(microseconds: .min)), "timestamptz", Timestamp(microseconds: .min))
+            try await check(
+                .timestamp(PostgresTimestamp(microseconds: 1_700_000_000_123_456)), "timestamptz",
+                PostgresTimestamp(microseconds: 1_700_000_000_123_456))
+            try await check(.timestamp(PostgresTimestamp(microseconds: -1)), "timestamptz", PostgresTimestamp(microseconds: -1))
+            try await check(.timestamp(PostgresTimestamp(microseconds: .max)), "timestamptz", PostgresTimestamp(microseconds: .max))
+            try await check(.timestamp(PostgresTimestamp(microseconds: .min)), "timestamptz", PostgresTimestamp(microseconds: .min))
             try await check(.jsonb(#"{"a": [1, "ü"]}"#), "jsonb", #"{"a": [1, "ü"]}"#)
             try await check(.jsonb("1"), "json", "1")
             try await check(.textArray([]), "text[]", [String]())
@@ -55,8 +57,9 @@ struct TypeTests {
     @Test("the server agrees on what was sent")
     func serverSide() async throws {
         try await withPool { pool async throws in
-            #expect(try await pool.value("SELECT $1::timestamptz::text", [.timestamp(Timestamp(microseconds: 0))]) == "1970-01-01 00:00:00+00")
-            #expect(try await pool.value("SELECT $1::timestamptz::text", [.timestamp(Timestamp(microseconds: .max))]) == "infinity")
+            #expect(
+                try await pool.value("SELECT $1::timestamptz::text", [.timestamp(PostgresTimestamp(microseconds: 0))]) == "1970-01-01 00:00:00+00")
+            #expect(try await pool.value("SELECT $1::timestamptz::text", [.timestamp(PostgresTimestamp(microseconds: .max))]) == "infinity")
             #expect(try await pool.value("SELECT cardinality($1::text[])", [.textArray(["a", nil])]) == Int32(2))
             #expect(
                 try await pool.value("SELECT ($1::uuid[])[1]::text", [.uuidArray([UUID(uuid: UUID_NULL)])]) == "00000000-0000-0000-0000-000000000000")

@@ -160,7 +160,7 @@ struct PresenceServiceTests {
             await fixture.server.kill()
             let failure = await #expect(throws: Failure.self) { try await caller.set("ana", 1, "busy") }
             #expect(failure?.code == .serviceUnavailable)
-            try await fixture.server.startAgain()
+            try await fixture.server.restart()
             var recovered = false
             for _ in 0..<2000 where !recovered {
                 recovered = (try? await caller.renew([caller.lease("ana", 1)])) == [caller.lease("ana", 1)]

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Presence in Redis, under a simulated clock", .timeLimit(.minutes(2)))
 struct PresenceScriptTests {
-    private struct Hand: Sendable {
+    private struct PresenceScenario: Sendable {
         let fixture: PresenceFixture
         let store: PresenceStore
         let user: PresenceStore.User
@@ -29,7 +29,7 @@ struct PresenceScriptTests {
         }
         func release(_ connections: UInt64...) async throws { try await store.release([(user, connections)], deadline: soon) }
         /// Returns the status, and the times last seen and last changed, in seconds.
-        func look() async throws -> (Presence.Status, Int64?, Int64?) {
+        func state() async throws -> (Presence.Status, Int64?, Int64?) {
             let found = try await store.find([user], deadline: soon)[0]
             return (
                 found.presence.status, found.presence.lastSeenAt.map { $0.microseconds / 1_000_000 },
@@ -43,63 +43,63 @@ struct PresenceScriptTests {
     @Test("a user is what the best of their connections is")
     func best() async throws {
         try await PresenceFixture.run { fixture in
-            let hand = Hand(fixture)
-            try await hand.listen()
-            try await hand.at(1000)
-            #expect(try await hand.look() == (.offline, nil, nil))
-            try await hand.set(.invisible, 1)
-            #expect(try await hand.look() == (.invisible, nil, 1000))
-            try await hand.at(1001)
-            try await hand.set(.away, 2)
-            try await hand.at(1002)
-            try await hand.set(.busy, 3)
-            #expect(try await hand.look() == (.busy, 1002, 1002))
-            try await hand.at(1003)
-            try await hand.set(.available, 2)
-            #expect(try await hand.look() == (.available, 1003, 1003))
-            try await hand.at(1004)
-            try await hand.set(.offline, 2)
-            #expect(try await hand.look() == (.busy, 1003, 1004))
+            let scenario = PresenceScenario(fixture)
+            try await scenario.listen()
+            try await scenario.at(1000)
+            #expect(try await scenario.state() == (.offline, nil, nil))
+            try await scenario.set(.invisible, 1)
+            #expect(try await scenario.state() == (.invisible, nil, 1000))
+            try await scenario.at(1001)
+            try await scenario.set(.away, 2)
+            try await scenario.at(1002)
+            try await scenario.set(.busy, 3)
+            #expect(try await scenario.state() == (.busy, 1002, 1002))
+            try await scenario.at(1003)
+            try await scenario.set(.available, 2)
+            #expect(try await scenario.state() == (.available, 1003, 1003))
+            try await scenario.at(1004)
+            try await scenario.set(.offline, 2)
+            #expect(try await scenario.state() == (.busy, 1003, 1004))
             await fixture.log.wait(for: 5)
             #expect(fixture.log.statuses == [.invisible, .away, .busy, .available, .busy])
             guard case .presence(let last) = fixture.log.entries[4] else { return }
             #expect(last.presence.lastSeenAt == Timestamp(microseconds: 1_003_000_000))
-            #expect(last.user == hand.user.id && last.appID == hand.user.app)
+            #expect(last.user == scenario.user.id && last.appID == scenario.user.app)
         }
     }
 
     @Test("auto is what the user last chose, or available")
     func auto() async throws {
         try await PresenceFixture.run { fixture in
-            let hand = Hand(fixture)
-            try await hand.at(1000)
-            try await hand.set(nil, 1)
-            #expect(try await hand.look().0 == .available)
-            try await hand.set(.away, 1)
-            try await hand.at(5000)
-            #expect(try await hand.look().0 == .offline)
-            try await hand.set(nil, 2)
-            #expect(try await hand.look() == (.away, 5000, 5000))
+            let scenario = PresenceScenario(fixture)
+            try await scenario.at(1000)
+            try await scenario.set(nil, 1)
+            #expect(try await scenario.state().0 == .available)
+            try await scenario.set(.away, 1)
+            try await scenario.at(5000)
+            #expect(try await scenario.state().0 == .offline)
+            try await scenario.set(nil, 2)
+            #expect(try await scenario.state() == (.away, 5000, 5000))
         }
     }
 
     @Test("a lease that is not renewed ends, announced once; one that is renewed does not")
     func expiry() async throws {
         try await PresenceFixture.run { fixture in
-            let hand = Hand(fixture)
-            try await hand.listen()
-            try await hand.at(1000)
-            try await hand.set(.available, 1)
-            #expect(await hand.sweep() == .nothing(next: .seconds(60)))
-            try await hand.at(1050)
-            #expect(try await hand.renew(1, 9) == [9])
-            try await hand.at(1109)
-            #expect(await hand.sweep() == .nothing(next: .seconds(1)))
-            try await hand.at(1112)
-            #expect(await hand.sweep() == .work(lateness: .seconds(2)))
-            #expect(await hand.sweep() == .nothing(next: nil))
-            #expect(try await hand.look() == (.offline, 1050, 1112))
-            #expect(try await hand.renew(1) == [1])
+            let scenario = PresenceScenario(fixture)
+            try await scenario.listen()
+            try await scenario.at(1000)
+            try await scenario.set(.available, 1)
+            #expect(await scenario.sweep() == .nothing(next: .seconds(60)))
+            try await scenario.at(1050)
+            #expect(try await scenario.renew(1, 9) == [9])
+            try await scenario.at(1109)
+            #expect(await scenario.sweep() == .nothing(next: .seconds(1)))
+            try await scenario.at(1112)
+            #expect(await scenario.sweep() == .work(lateness: .seconds(2)))
+            #expect(await scenario.sweep() == .nothing(next: nil))
+            #expect(try await scenario.state() == (.offline, 1050, 1112))
+            #expect(try await scenario.renew(1) == [1])
             await fixture.log.wait(for: 2)
             #expect(fixture.log.statuses == [.available, .offline])
         }
@@ -108,22 +108,22 @@ struct PresenceScriptTests {
     @Test("after a disconnect the status stays for the grace, and a new connection keeps it")
     func grace() async throws {
         try await PresenceFixture.run { fixture in
-            let hand = Hand(fixture)
-            try await hand.listen()
-            try await hand.at(1000)
-            try await hand.set(.busy, 1)
-            try await hand.at(1010)
-            try await hand.release(1, 2)
-            #expect(try await hand.look() == (.busy, 1010, 1000))
-            try await hand.at(1039)
-            #expect(await hand.sweep() == .nothing(next: .seconds(1)))
-            try await hand.set(nil, 5)
-            try await hand.at(1040)
-            #expect(await hand.sweep() == .work(lateness: .zero))
-            #expect(try await hand.look().0 == .busy)
-            try await hand.release(5)
-            try await hand.at(1070)
-            #expect(await hand.sweep() == .work(lateness: .zero))
+            let scenario = PresenceScenario(fixture)
+            try await scenario.listen()
+            try await scenario.at(1000)
+            try await scenario.set(.busy, 1)
+            try await scenario.at(1010)
+            try await scenario.release(1, 2)
+            #expect(try await scenario.state() == (.busy, 1010, 1000))
+            try await scenario.at(1039)
+            #expect(await scenario.sweep() == .nothing(next: .seconds(1)))
+            try await scenario.set(nil, 5)
+            try await scenario.at(1040)
+            #expect(await scenario.sweep() == .work(lateness: .zero))
+            #expect(try await scenario.state().0 == .busy)
+            try await scenario.release(5)
+            try await scenario.at(1070)
+            #expect(await scenario.sweep() == .work(lateness: .zero))
             await fixture.log.wait(for: 2)
             #expect(fixture.log.statuses == [.busy, .offline])
         }
@@ -132,30 +132,30 @@ struct PresenceScriptTests {
     @Test("invisible and offline do not advance when the user was last seen")
     func unseen() async throws {
         try await PresenceFixture.run { fixture in
-            let hand = Hand(fixture)
-            try await hand.at(1000)
-            try await hand.set(.available, 1)
-            try await hand.at(1020)
-            try await hand.set(.invisible, 1)
-            try await hand.at(1030)
-            _ = try await hand.renew(1)
-            #expect(try await hand.look() == (.invisible, 1000, 1020))
-            try await hand.at(1040)
-            try await hand.set(.offline, 1)
-            try await hand.release(1)
-            #expect(try await hand.look() == (.offline, 1000, 1040))
+            let scenario = PresenceScenario(fixture)
+            try await scenario.at(1000)
+            try await scenario.set(.available, 1)
+            try await scenario.at(1020)
+            try await scenario.set(.invisible, 1)
+            try await scenario.at(1030)
+            _ = try await scenario.renew(1)
+            #expect(try await scenario.state() == (.invisible, 1000, 1020))
+            try await scenario.at(1040)
+            try await scenario.set(.offline, 1)
+            try await scenario.release(1)
+            #expect(try await scenario.state() == (.offline, 1000, 1040))
         }
     }
 
     @Test("names with braces and colons are names", arguments: ["a}b{c", "{}", "a:b:c", "zoë 😀"])
     func names(_ name: String) async throws {
         try await PresenceFixture.run { fixture in
-            let hand = Hand(fixture, user: name)
-            try await hand.listen()
-            try await hand.at(1000)
-            try await hand.set(.available, 1)
-            try await hand.at(1060)
-            #expect(await hand.sweep() == .work(lateness: .zero))
+            let scenario = PresenceScenario(fixture, user: name)
+            try await scenario.listen()
+            try await scenario.at(1000)
+            try await scenario.set(.available, 1)
+            try await scenario.at(1060)
+            #expect(await scenario.sweep() == .work(lateness: .zero))
             await fixture.log.wait(for: 2)
             #expect(fixture.log.statuses == [.available, .offline])
             guard case .presence(let change) = fixture.log.entries[0] else { return }
@@ -170,17 +170,17 @@ struct PresenceScriptTests {
         #expect(periods.renewAfter * 3 <= periods.lease)
         try await PresenceFixture.run { fixture in
             for isReleased in [true, false] {
-                let hand = Hand(fixture, periods: periods)
-                try await hand.at(1000)
-                try await hand.set(.available, 1)
-                try await hand.at(1005)
-                #expect(try await hand.renew(1) == [])
-                if isReleased { try await hand.release(1) }
-                try await hand.at(1024)
-                #expect(try await hand.look().0 == .available)
+                let scenario = PresenceScenario(fixture, periods: periods)
+                try await scenario.at(1000)
+                try await scenario.set(.available, 1)
+                try await scenario.at(1005)
+                #expect(try await scenario.renew(1) == [])
+                if isReleased { try await scenario.release(1) }
+                try await scenario.at(1024)
+                #expect(try await scenario.state().0 == .available)
                 // The latest possible time of the sweep (`longestUntilOffline`).
-                try await hand.at(1005 + 29)
-                #expect(try await hand.look().0 == .offline)
+                try await scenario.at(1005 + 29)
+                #expect(try await scenario.state().0 == .offline)
             }
         }
     }

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Typing, as gateways see it", .timeLimit(.minutes(2)))
 struct TypingServiceTests {
-    private func say(_ client: RPCClient, _ id: ConversationID, _ user: String, _ action: String) async throws(Failure) {
+    private func sendTyping(_ client: RPCClient, _ id: ConversationID, _ user: String, _ action: String) async throws(Failure) {
         var request = ProtoTypingRequest()
         request.conversationID = Data(id)
         request.userID = user
@@ -38,7 +38,7 @@ struct TypingServiceTests {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
             try await withServices(1, on: fixture, listeningTo: [id]) { client in
-                try await say(client, id, "ana", "started")
+                try await sendTyping(client, id, "ana", "started")
                 await fixture.log.wait(for: 3)
                 #expect(fixture.log.signals == [.started, .paused, .finished].map { signal(id, "ana", $0) })
                 #expect(try await fixture.keys() == [])
@@ -54,8 +54,8 @@ struct TypingServiceTests {
             var typing = TypingSettings.short
             (typing.pauseAfter, typing.repeatAfter) = (.seconds(100), .seconds(50))
             try await withServices(1, on: fixture, typing, listeningTo: [id]) { client in
-                for action in ["started", "started", "finished", "finished"] { try await say(client, id, "ana", action) }
-                try await say(client, id, "ben", "paused")
+                for action in ["started", "started", "finished", "finished"] { try await sendTyping(client, id, "ana", action) }
+                try await sendTyping(client, id, "ben", "paused")
                 await fixture.log.wait(for: 4)
                 let expected = [("ana", .started), ("ana", .finished), ("ben", .paused), ("ben", .finished)] as [(String, TypingAction)]
                 #expect(fixture.log.signals == expected.map { signal(id, $0.0, $0.1) })
@@ -70,11 +70,11 @@ struct TypingServiceTests {
             let ids = (0..<20).map { _ in ConversationID.random() }
             try await withServices(2, on: fixture, listeningTo: ids) { client in
                 for id in ids {
-                    for user in 0..<5 { try await say(client, id, "u\(user)", "started") }
+                    for user in 0..<5 { try await sendTyping(client, id, "u\(user)", "started") }
                 }
                 await fixture.log.wait(for: 300)
                 // A duplicate would have arrived before the signal of a typist who began later.
-                try await say(client, ids[0], "last", "started")
+                try await sendTyping(client, ids[0], "last", "started")
                 await fixture.log.wait(for: 303)
                 let signals = fixture.log.signals
                 #expect(signals.count == 303)
@@ -98,7 +98,7 @@ struct TypingServiceTests {
                 let doomed = try fixture.service()
                 try await running([doomed]) {
                     let client = try await fixture.client(of: doomed)
-                    try await running([client]) { try await say(client, id, "ana", "started") }
+                    try await running([client]) { try await sendTyping(client, id, "ana", "started") }
                 }
                 await fixture.log.wait(for: 3)
                 #expect(fixture.log.signals.map(\.action) == [.started, .paused, .finished])
@@ -114,16 +114,16 @@ struct TypingServiceTests {
             // Redis must be killed before the pause.
             typing.pauseAfter = .seconds(4)
             try await withServices(2, on: fixture, typing, listeningTo: [id]) { client in
-                try await say(client, id, "ana", "started")
+                try await sendTyping(client, id, "ana", "started")
                 await fixture.log.wait(for: 1)
                 await fixture.server.kill()
-                let failure = await #expect(throws: Failure.self) { try await say(client, id, "ana", "started") }
+                let failure = await #expect(throws: Failure.self) { try await sendTyping(client, id, "ana", "started") }
                 #expect(failure?.code == .serviceUnavailable)
-                try await fixture.server.startAgain()
+                try await fixture.server.restart()
                 try await fixture.subscriber.confirmation(of: [Channels.conversation(id)], deadline: soon)
                 var recovered = false
                 for _ in 0..<2000 where !recovered {
-                    recovered = (try? await say(client, id, "ben", "started")) != nil
+                    recovered = (try? await sendTyping(client, id, "ben", "started")) != nil
                     if !recovered { try await Task.sleep(for: .milliseconds(10)) }
                 }
                 #expect(recovered)
@@ -138,9 +138,9 @@ struct TypingServiceTests {
     func refused() async throws {
         try await PresenceFixture.run { fixture in
             try await withServices(1, on: fixture, listeningTo: []) { client in
-                let action = await #expect(throws: Failure.self) { try await say(client, .random(), "ana", "begin") }
+                let action = await #expect(throws: Failure.self) { try await sendTyping(client, .random(), "ana", "begin") }
                 #expect(action?.detail == .property("action"))
-                let user = await #expect(throws: Failure.self) { try await say(client, .random(), "a\nb", "started") }
+                let user = await #expect(throws: Failure.self) { try await sendTyping(client, .random(), "a\nb", "started") }
                 #expect(user?.detail == .property("user_id"))
                 var request = ProtoTypingRequest()
                 request.userID = "ana"

@@ -123,7 +123,7 @@ struct ByteBoundTests {
             // Simulate another connection with pending answers.
             client.arriving.add(1 << 20)
             #expect(await Self.outcome(client, ByteBuffer()) == .overloaded)
-            client.arriving.give(1 << 20)
+            client.arriving.release(1 << 20)
             #expect(try await client.echo(ByteBuffer()) == answer)
             #expect(client.arriving.inUse == 0)
         }

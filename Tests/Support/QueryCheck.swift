@@ -33,18 +33,19 @@ public struct QueryCheck: Sendable {
     /// webhooks.
     /// - Parameter query: An example without NULL, which has no type.
     package init<Query: WriteQuery>(_ query: Query) {
-        let mutation = Mutation(id: UUID(), fingerprint: 1)
-        let once = query.asked(by: UserID(trusted: "ana"), in: AppID(rawValue: UUID()), as: mutation)
-        let (recorded, onceRecorded) = (Query.statement.plainRecorded, Query.statement.onceRecorded)
+        let idempotencyKey = IdempotencyKey(id: UUID(), fingerprint: 1)
+        let idempotent = query.statement(by: UserID(trusted: "ana"), in: AppID(rawValue: UUID()), as: idempotencyKey)
+        let (recorded, idempotentRecorded) = (Query.statement.directRecorded, Query.statement.idempotentRecorded)
         forms =
             [
-                Form(statement: Query.statement.plain, parameters: query.parameters), Form(statement: once.statement, parameters: once.parameters),
+                Form(statement: Query.statement.direct, parameters: query.parameters),
+                Form(statement: idempotent.statement, parameters: idempotent.parameters),
             ]
-            + (recorded.name == Query.statement.plain.name
+            + (recorded.name == Query.statement.direct.name
                 ? []
-                : [Form(statement: recorded, parameters: query.parameters), Form(statement: onceRecorded, parameters: once.parameters)])
+                : [Form(statement: recorded, parameters: query.parameters), Form(statement: idempotentRecorded, parameters: idempotent.parameters)])
         columns = [Query.Columns.self]
-        // Written reads these columns of a change with an idempotency key.
+        // WriteResult reads these columns of a change with an idempotency key.
         unread = ["told_position", "told_user_position"]
     }
 

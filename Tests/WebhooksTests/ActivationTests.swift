@@ -30,11 +30,11 @@ struct ActivationTests {
     func portions() async throws {
         try await HookDatabase.run { database in
             let (many, none) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
-            try await database.owe(many, lanes: 5, attempts: 3, dueIn: 3600)
-            try await database.owe(none, lanes: 1)
+            try await database.addPendingEvents(many, lanes: 5, attempts: 3, dueIn: 3600)
+            try await database.addPendingEvents(none, lanes: 1)
             // Lanes of an unverified hook are not made due.
             let other = try await database.hook(status: "inactive")
-            try await database.owe(other, lanes: 1, attempts: 3, dueIn: 3600)
+            try await database.addPendingEvents(other, lanes: 1, attempts: 3, dueIn: 3600)
             try await settle(database)
             #expect(try await status(none, database) == "active")
             var counts: [Int64] = []
@@ -57,7 +57,7 @@ struct ActivationTests {
     func locked() async throws {
         try await HookDatabase.run { database in
             let (held, free) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
-            for hook in [held, free] { try await database.owe(hook, attempts: 1, dueIn: 3600) }
+            for hook in [held, free] { try await database.addPendingEvents(hook, attempts: 1, dueIn: 3600) }
             try await database.during("SELECT FROM webhooks.lane WHERE hook_id = '\(held)' FOR UPDATE") {
                 // The query may pick any of the hooks.
                 while try await status(free, database) != "active" {
@@ -76,7 +76,7 @@ struct ActivationTests {
     func underWay() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook, attempts: 2)
+            try await database.addPendingEvents(hook, attempts: 2)
             #expect(try await database.claim([(hook, 1)]).map(\.failures) == [2])
             // The hook was deactivated, and its receiver is being challenged again.
             try await database.sql("UPDATE webhooks.hook SET status = 'unverified'")
@@ -151,7 +151,7 @@ struct ActivationTests {
             _ = try await database.hook()
             for attempts in [0, 2] {
                 let hook = try await database.hook(status: "inactive")
-                try await database.owe(hook, attempts: attempts, dueIn: 3600)
+                try await database.addPendingEvents(hook, attempts: attempts, dueIn: 3600)
                 _ = try await database.store.hooks(BeginActivation(app: database.app, id: hook, lease: 60_000), deadline: HookDatabase.soon)
                 let ended = try await database.store.hooks(EndVerification(id: hook, reason: nil, delay: 1000), deadline: HookDatabase.soon)
                 let status: Webhook.Status = attempts == 0 ? .active : .unverified

@@ -35,12 +35,14 @@ struct EngineTests {
     }
 
     /// Creates an inactive hook with pending receipts, which can be rendered.
-    private func owe(_ database: HookDatabase, lanes: Int = 1, events: Int = 1, attempts: Int = 0) async throws -> (hook: WebhookID, lanes: [UUID]) {
+    private func addPendingEvents(
+        _ database: HookDatabase, lanes: Int = 1, events: Int = 1, attempts: Int = 0
+    ) async throws -> (hook: WebhookID, lanes: [UUID]) {
         let hook = try await database.hook(status: "inactive")
-        let owed = try await database.owe(hook, lanes: lanes, events: events, attempts: attempts, dueIn: -1000)
+        let pending = try await database.addPendingEvents(hook, lanes: lanes, events: events, attempts: attempts, dueIn: -1000)
         try await database.sql(
             #"UPDATE webhooks.event SET kind = 'Receipt.created', facts = '{"actor": "ana", "status": 2, "from": 1, "to": 1}'"#)
-        return (hook, owed)
+        return (hook, pending)
     }
 
     private func activate(at url: String, _ database: HookDatabase) async throws {
@@ -57,17 +59,17 @@ struct EngineTests {
     }
 
     /// A condition that is true for a lane that was claimed and released before its lease ended.
-    private static let isGivenBack = "claim IS NULL AND due_at > now() - interval '500 seconds'"
+    private static let isReleased = "claim IS NULL AND due_at > now() - interval '500 seconds'"
 
     @Test("lanes whose events cannot be read are given back with their room, and do not wait for the end of the lease")
     func reading() async throws {
         try await HookDatabase.run { database in
-            _ = try await owe(database, lanes: 2)
+            _ = try await addPendingEvents(database, lanes: 2)
             try await database.execute("REVOKE EXECUTE ON FUNCTION webhooks.read_lanes FROM strata_webhooks, PUBLIC")
             // The lease lasts minutes, and there is room for one lane.
             try await run(database, ["STRATA_WEBHOOKS_TIMEOUT": "60s", "STRATA_WEBHOOKS_IN_FLIGHT": "1"]) { receiver in
                 try await activate(at: receiver.url("/hook"), database)
-                try await wait(for: 2, lanes: Self.isGivenBack, database)
+                try await wait(for: 2, lanes: Self.isReleased, database)
                 try await database.execute("GRANT EXECUTE ON FUNCTION webhooks.read_lanes TO strata_webhooks")
                 _ = try await receiver.events(at: "/hook") { $0.count == 2 }
                 try await wait(for: 0, database)
@@ -78,7 +80,7 @@ struct EngineTests {
     @Test("an event that cannot be read is tried again as one that has failed, and holds back its conversation only")
     func unreadable() async throws {
         try await HookDatabase.run { database in
-            let (hook, lanes) = try await owe(database, lanes: 2, events: 2)
+            let (hook, lanes) = try await addPendingEvents(database, lanes: 2, events: 2)
             try await database.sql(
                 """
                 UPDATE webhooks.event SET kind = 'Message.invented'
@@ -110,7 +112,7 @@ struct EngineTests {
     @Test("an event that no version could read until the retries end is left out; its webhook goes on with the next one")
     func unreadableForGood() async throws {
         try await HookDatabase.run { database in
-            let (_, lanes) = try await owe(database, events: 2)
+            let (_, lanes) = try await addPendingEvents(database, events: 2)
             try await database.sql(
                 """
                 UPDATE webhooks.event SET kind = 'Message.invented'
@@ -129,7 +131,7 @@ struct EngineTests {
     @Test("a hook whose row cannot be read stops no other, and goes on once it can be read")
     func unreadableHook() async throws {
         try await HookDatabase.run { database in
-            let (hook, broken) = (try await owe(database).hook, try await owe(database).hook)
+            let (hook, broken) = (try await addPendingEvents(database).hook, try await addPendingEvents(database).hook)
             try await run(database) { receiver in
                 try await database.sql("UPDATE webhooks.hook SET config = '{\"depth\": 1}' WHERE id = '\(broken)'")
                 try await activate(at: receiver.url("/hook"), database)
@@ -153,12 +155,12 @@ struct EngineTests {
     @Test("a delivery for which the receiver was not asked is no failed attempt")
     func interrupted() async throws {
         try await HookDatabase.run { database in
-            _ = try await owe(database, attempts: 2)
+            _ = try await addPendingEvents(database, attempts: 2)
             let names = NameLookup()
             await names.shutDown()
             try await run(database, names: names) { receiver in
                 try await activate(at: receiver.url("/hook", host: "receiver.test"), database)
-                try await wait(for: 1, lanes: Self.isGivenBack, database)
+                try await wait(for: 1, lanes: Self.isReleased, database)
                 #expect(try await database.number("SELECT attempts FROM webhooks.lane") == 2)
                 #expect(receiver.events(at: "/hook").isEmpty)
             }
@@ -168,8 +170,8 @@ struct EngineTests {
     @Test("events are signed with the secret that was registered; a hook whose secret cannot be decrypted stays active, and holds up no other")
     func signed() async throws {
         try await HookDatabase.run { database in
-            let (good, _) = try await owe(database)
-            let (bad, _) = try await owe(database)
+            let (good, _) = try await addPendingEvents(database)
+            let (bad, _) = try await addPendingEvents(database)
             let other = try HookSecrets(serviceSecret: "another secret of another service").seal(HookDatabase.secret, of: bad, in: database.app)
             try await database.sql("UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(other))' WHERE id = '\(bad)'")
             try await run(database) { receiver in
@@ -194,7 +196,7 @@ struct EngineTests {
     @Test("what may have killed instances again and again is told without its objects")
     func lost() async throws {
         try await HookDatabase.run { database in
-            _ = try await owe(database)
+            _ = try await addPendingEvents(database)
             try await database.sql(
                 """
                 UPDATE webhooks.event SET kind = 'Message.updated', facts = '{"actor": "ana", "message": {

@@ -121,7 +121,7 @@ struct HookDatabase: Sendable {
     ///   - dueIn: The seconds until the lanes are due; negative: the time for which they have been due.
     /// - Returns: The lanes.
     @discardableResult
-    func owe(_ hook: WebhookID, lanes: Int = 1, events: Int = 1, attempts: Int = 0, dueIn seconds: Int = -1) async throws -> [UUID] {
+    func addPendingEvents(_ hook: WebhookID, lanes: Int = 1, events: Int = 1, attempts: Int = 0, dueIn seconds: Int = -1) async throws -> [UUID] {
         try await sql(
             """
             WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, \(lanes))), event AS (

@@ -18,8 +18,8 @@ struct LaneTests {
     func claimed() async throws {
         try await HookDatabase.run { database in
             let (one, two) = (try await database.hook(), try await database.hook())
-            try await database.owe(one, lanes: 3, events: 5)
-            try await database.owe(two, lanes: 3, events: 1)
+            try await database.addPendingEvents(one, lanes: 3, events: 5)
+            try await database.addPendingEvents(two, lanes: 3, events: 1)
             let some = try await database.claim([(one, 2), (two, 5)], total: 4, events: 3)
             #expect(some.map(\.hook).count { $0 == one } == 2)
             #expect(some.map(\.hook).count { $0 == two } == 2)
@@ -36,8 +36,8 @@ struct LaneTests {
     func empty() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook, events: 0)
-            try await database.owe(hook, events: 1)
+            try await database.addPendingEvents(hook, events: 0)
+            try await database.addPendingEvents(hook, events: 1)
             let lanes = try await database.claim([(hook, 5)])
             #expect(lanes.map(\.events.count).sorted() == [0, 1])
             for lane in lanes { #expect(try await database.finish(lane, pause: .zero)) }
@@ -50,7 +50,7 @@ struct LaneTests {
     func reading() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            let lane = try await database.owe(hook)[0]
+            let lane = try await database.addPendingEvents(hook)[0]
             let claimed = try #require(try await database.claim([(hook, 1)]).first)
             let write = "SELECT webhooks.emit('\(database.app)', '\(lane)', 2, 0, 'Message.created', gen_random_uuid(), now(), '{}')"
             try await database.during(write) {
@@ -80,8 +80,8 @@ struct LaneTests {
     func failing() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook, lanes: 20, attempts: 2, dueIn: -100)
-            try await database.owe(hook, lanes: 3)
+            try await database.addPendingEvents(hook, lanes: 20, attempts: 2, dueIn: -100)
+            try await database.addPendingEvents(hook, lanes: 3)
             // If there is room for more than one lane, failed lanes get a share.
             let first = try await database.claim([(hook, 3)])
             #expect(first.map(\.failures).sorted() == [0, 0, 2])
@@ -100,7 +100,7 @@ struct LaneTests {
     func lost() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook, events: 2)
+            try await database.addPendingEvents(hook, events: 2)
             func claim() async throws -> ClaimedLane {
                 // The lease of the previous claim has ended.
                 try await database.sql("UPDATE webhooks.lane SET due_at = now() - interval '1 second'")
@@ -120,8 +120,8 @@ struct LaneTests {
     func alone() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook, lanes: 2, attempts: 1, dueIn: -100)
-            try await database.owe(hook)
+            try await database.addPendingEvents(hook, lanes: 2, attempts: 1, dueIn: -100)
+            try await database.addPendingEvents(hook)
             #expect(try await database.claim([(hook, 1)]).map(\.failures) == [0])
             #expect(try await database.claim([(hook, 1)]).map(\.failures) == [1])
         }
@@ -131,7 +131,7 @@ struct LaneTests {
     func since() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook, events: 3)
+            try await database.addPendingEvents(hook, events: 3)
             /// Claims the lane as if it had been ended an hour ago.
             func later() async throws -> ClaimedLane {
                 try await database.sql(

@@ -46,7 +46,7 @@ struct SweepTests {
             let (active, young) = (try await database.hook(), try await database.hook(status: "inactive", inactiveFor: Self.week - 60))
             let (old, gone) = (try await database.hook(status: "inactive", inactiveFor: Self.week + 60), WebhookID.random())
             for hook in [active, young, old, gone] {
-                try await database.owe(hook, lanes: 2, events: 5)
+                try await database.addPendingEvents(hook, lanes: 2, events: 5)
                 try await attempt(hook, days: [8, 8, 8, 8, 6], database)
             }
             #expect(try await sweep(database) == 4 + 4 + (4 + 12) + (5 + 12))
@@ -61,8 +61,8 @@ struct SweepTests {
     @Test("more hooks than a portion are gone through")
     func many() async throws {
         try await HookDatabase.run { database in
-            for _ in 0..<7 { try await database.owe(try await database.hook()) }
-            for _ in 0..<7 { try await database.owe(WebhookID.random()) }
+            for _ in 0..<7 { try await database.addPendingEvents(try await database.hook()) }
+            for _ in 0..<7 { try await database.addPendingEvents(WebhookID.random()) }
             #expect(try await sweep(database) == 14)
             #expect(try await database.number("SELECT count(*) FROM webhooks.outbox") == 7)
         }
@@ -72,12 +72,12 @@ struct SweepTests {
     func meanwhile() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook(status: "inactive", inactiveFor: Self.week + 60)
-            try await database.owe(hook)
+            try await database.addPendingEvents(hook)
             let activation = "SELECT webhooks.begin_activation('\(database.app)', '\(hook)', 60000)"
             #expect(try await database.during(activation) { try await sweep(database) } == 0)
             #expect(try await rows(hook, database) == [1, 1, 0])
             try await database.execute("DELETE FROM webhooks.outbox; DELETE FROM webhooks.lane")
-            for _ in 0..<2 { try await database.owe(WebhookID.random()) }
+            for _ in 0..<2 { try await database.addPendingEvents(WebhookID.random()) }
             #expect(try await database.during("SELECT webhooks.sweep(\(Self.week), 1, NULL)") { try await sweep(database) } == 0)
             #expect(try await sweep(database) == 3)
         }
@@ -87,9 +87,9 @@ struct SweepTests {
     func backlog() async throws {
         try await HookDatabase.run { database in
             let (hook, inactive) = (try await database.hook(), try await database.hook(status: "inactive"))
-            try await database.owe(hook, lanes: 2, dueIn: -100)
-            try await database.owe(hook, lanes: 3, attempts: 1, dueIn: -1000)
-            try await database.owe(inactive, lanes: 4, dueIn: -1000)
+            try await database.addPendingEvents(hook, lanes: 2, dueIn: -100)
+            try await database.addPendingEvents(hook, lanes: 3, attempts: 1, dueIn: -1000)
+            try await database.addPendingEvents(inactive, lanes: 4, dueIn: -1000)
             func read() async throws -> [Int64] {
                 let rows = try await database.store.pool.query(ReadBacklog(), deadline: HookDatabase.soon)
                 let columns = try rows.columns(of: ReadBacklog.self)
@@ -106,7 +106,7 @@ struct SweepTests {
     func collected() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            let lanes = try await database.owe(hook, lanes: 3)
+            let lanes = try await database.addPendingEvents(hook, lanes: 3)
             let rows = try await database.texts("SELECT event::text FROM webhooks.outbox ORDER BY event").compactMap { Int64($0) }
             func count() async throws -> Int64 { try await database.number("SELECT count(*) FROM webhooks.event") }
             func collect() async throws { _ = try await database.store.pool.query(CollectEvents(events: rows), deadline: HookDatabase.soon) }
@@ -135,7 +135,7 @@ struct SweepTests {
     func limited() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook, lanes: 2, events: 3)
+            try await database.addPendingEvents(hook, lanes: 2, events: 3)
             let waiting = try await database.store.waiting(deadline: HookDatabase.soon)
             #expect(waiting.map(\.bytes) == [2400] && waiting.map(\.isInactive) == [false])
             let ended = try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon)
@@ -168,7 +168,7 @@ struct SweepTests {
     func redelivered() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
-            try await database.owe(hook)
+            try await database.addPendingEvents(hook)
             let owner = try #require(try await database.store.hooks(ReadHooks(app: database.app, id: hook), deadline: HookDatabase.soon).first)
             let log = DeliveryLog(store: database.store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             let writing = Task { try await log.run() }

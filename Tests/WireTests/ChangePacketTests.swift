@@ -12,11 +12,11 @@ struct ChangePacketTests {
 
     /// Returns the packets that `reader` is sent for a change.
     private func packets(
-        _ content: Change.Content, for reader: UserID = ben.userID, version: WireVersion = .v3, numbers: [UserID: UserNumbers] = [:],
-        includesNumbers: Bool = true, by renderer: Renderer = renderer
+        _ content: Change.Content, for reader: UserID = ben.userID, version: WireVersion = .v3, counts: [UserID: UserCounts] = [:],
+        includesCounts: Bool = true, by renderer: Renderer = renderer
     ) -> [JSONValue] {
-        let change = sampleChange(content, numbers: numbers)
-        let variant = Variant(of: change, for: reader, version: version, includesNumbers: includesNumbers)
+        let change = sampleChange(content, counts: counts)
+        let variant = Variant(of: change, for: reader, version: version, includesCounts: includesCounts)
         return renderer.tails(for: change, variant: variant).map { packet($0, reader: reader) }
     }
     private func conversationUpdate(_ data: String) -> JSONValue {
@@ -136,7 +136,7 @@ struct ChangePacketTests {
 
     @Test("a replay tells no counts, and nothing of a message that is gone")
     func messageCreatedInReplay() {
-        let replayed = packets(.messageCreated(id: messageID, ordinal: 1, sampleMessage()), includesNumbers: false)
+        let replayed = packets(.messageCreated(id: messageID, ordinal: 1, sampleMessage()), includesCounts: false)
         #expect(replayed.count == 2)
         #expect(replayed.last?["body"]?["data"]?.arrayValue?.count == 1)
         #expect(packets(.messageCreated(id: messageID, ordinal: 1, nil)).isEmpty)
@@ -151,7 +151,7 @@ struct ChangePacketTests {
         #expect(Set(users.map { Variant(of: change, for: $0, version: .v3) }).count == 1)
         #expect(Set(users.flatMap { user in WireVersion.allCases.map { Variant(of: change, for: user, version: $0) } }).count == 2)
         #expect(Variant(of: change, for: ana.userID, version: .v3) != Variant(of: change, for: users[0], version: .v3))
-        #expect(Variant(of: change, for: users[0], version: .v3) != Variant(of: change, for: users[0], version: .v3, includesNumbers: false))
+        #expect(Variant(of: change, for: users[0], version: .v3) != Variant(of: change, for: users[0], version: .v3, includesCounts: false))
     }
 
     @Test("in a large conversation the shared packet has a gap for the reader's own status, filled for each")
@@ -163,7 +163,7 @@ struct ChangePacketTests {
             let variant = Variant(of: change, for: recipient.userID, version: .v3)
             let tails = renderer.tails(for: change, variant: variant)
             #expect(tails.map(\.isShared) == [false, false])
-            #expect(tails.map(\.needsNumbers) == [false, true])
+            #expect(tails.map(\.needsCounts) == [false, true])
             let sent = tails.map { packet($0, reader: recipient.userID) }
             let expected = written { renderer.writeMessage(message, for: recipient.userID, version: .v3, withNotification: true, into: &$0) }
             #expect(sent[0]["body"]?["data"] == expected)
@@ -188,15 +188,15 @@ struct ChangePacketTests {
              [{"operation":"set","property":"recipient_status.layer:///identities/ben\\.o","value":"read"},
               {"operation":"set","property":"recipient_status.layer:///identities/cleo","value":"delivered"}]}
             """#)
-        let numbers = [ben.userID: UserNumbers(uncounted: 1, hidden: 0, position: Position(7))]
-        let forBen = packets(.receipts(receipts), for: ben.userID, numbers: numbers)
+        let counts = [ben.userID: UserCounts(excluded: 1, hidden: 0, position: Position(7))]
+        let forBen = packets(.receipts(receipts), for: ben.userID, counts: counts)
         #expect(forBen.count == 3)
         #expect(forBen.first == first)
         #expect(forBen[1]["body"]?["object"]?["id"] == .string("layer:///messages/\(partUUID)"))
         #expect(forBen.last == conversationUpdate(#"[{"operation":"set","property":"unread_message_count","value":3}]"#))
-        #expect(packets(.receipts(receipts), for: cleo.userID, numbers: numbers) == Array(forBen.prefix(2)))
+        #expect(packets(.receipts(receipts), for: cleo.userID, counts: counts) == Array(forBen.prefix(2)))
         #expect(packets(.receipts(receipts), for: ben.userID).count == 3)
-        #expect(packets(.receipts(receipts), for: ben.userID, includesNumbers: false).count == 2)
+        #expect(packets(.receipts(receipts), for: ben.userID, includesCounts: false).count == 2)
     }
 
     @Test("all read is an operation, and the reader's count follows")
@@ -206,13 +206,13 @@ struct ChangePacketTests {
             {"type":"operation","counter":9,"timestamp":"2018-05-04T09:30:00.125Z","body":{"method":"Conversation.mark_all_read",
              "object":\(Self.conversationObject),"position":7,"data":{"position":40960,"identity":{"id":"layer:///identities/ben.o"}}}}
             """)
-        let content = Change.Content.allRead(user: ben.userID, upTo: Position(5), toldTo: nil)
+        let content = Change.Content.allRead(user: ben.userID, upTo: Position(5), audience: nil)
         #expect(
             packets(content, for: ben.userID) == [
                 operation, conversationUpdate(#"[{"operation":"set","property":"unread_message_count","value":3}]"#),
             ])
         #expect(packets(content, for: ana.userID) == [operation])
-        #expect(packets(content, for: ben.userID, includesNumbers: false) == [operation])
+        #expect(packets(content, for: ben.userID, includesCounts: false) == [operation])
     }
 
     @Test("a deleted message goes, and counts and the last message follow as each sees them")
@@ -231,11 +231,11 @@ struct ChangePacketTests {
 
         let unchanged = Change.Content.messageDeleted(id: deleted, ordinal: 2, lastMessage: .init(changed: false, message: nil))
         #expect(packets(unchanged) == [goes, conversationUpdate("[\(counts)]")])
-        #expect(packets(unchanged, includesNumbers: false) == [goes])
+        #expect(packets(unchanged, includesCounts: false) == [goes])
 
         let empty = Change.Content.messageDeleted(id: deleted, ordinal: 2, lastMessage: .init(changed: true, message: nil))
         #expect(packets(empty) == [goes, conversationUpdate("[\(none),\(counts)]")])
-        #expect(packets(empty, includesNumbers: false) == [goes, conversationUpdate("[\(none)]")])
+        #expect(packets(empty, includesCounts: false) == [goes, conversationUpdate("[\(none)]")])
 
         let other = Change.LastMessage(changed: true, message: sampleMessage(), overrides: [cleo.userID: nil])
         let replaced = Change.Content.messageDeleted(id: deleted, ordinal: 2, lastMessage: other)
@@ -250,8 +250,8 @@ struct ChangePacketTests {
 
     @Test("current numbers at the end of a replay")
     func numbers() {
-        let tail = renderer.numbersChanged(conversationID, at: Position(7))
-        #expect(tail.needsNumbers)
+        let tail = renderer.countsChanged(conversationID, at: Position(7))
+        #expect(tail.needsCounts)
         #expect(
             packet(tail, unread: 0, total: 1_000_000)
                 == conversationUpdate(
@@ -273,7 +273,7 @@ struct ChangePacketTests {
     func lengths(number: Int64) {
         for content in [
             Change.Content.messageCreated(id: messageID, ordinal: 1, sampleMessage()), .conversationDeleted,
-            .allRead(user: ben.userID, upTo: Position(1), toldTo: nil),
+            .allRead(user: ben.userID, upTo: Position(1), audience: nil),
         ] {
             let change = sampleChange(content)
             for tail in renderer.tails(for: change, variant: Variant(of: change, for: ben.userID, version: .v3)) {

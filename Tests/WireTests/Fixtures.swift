@@ -44,14 +44,14 @@ func sampleView(lastMessage: Message? = nil, isParticipant: Bool = true, metadat
     conversation.metadata = metadata
     return ConversationView(
         conversation: conversation, isParticipant: isParticipant, lastMessage: lastMessage,
-        numbers: UserNumbers(uncounted: 2, hidden: 1, position: Position(4)), messageCount: 5)
+        counts: UserCounts(excluded: 2, hidden: 1, position: Position(4)), messageCount: 5)
 }
 
-func sampleChange(_ content: Change.Content, numbers: [UserID: UserNumbers] = [:]) -> Change {
+func sampleChange(_ content: Change.Content, counts: [UserID: UserCounts] = [:]) -> Change {
     Change(
         appID: AppID(rawValue: uuid(partUUID)), conversationID: conversationID, position: Position(7), createdAt: created, actor: ana.userID,
         origin: nil,
-        messageCount: 5, numbers: numbers, content: content)
+        messageCount: 5, counts: counts, content: content)
 }
 
 /// Parses a test's JSON. Records an issue and returns null if it is invalid.

@@ -85,7 +85,7 @@ struct ListTests {
     func loaded() throws {
         let view = sampleView(lastMessage: sampleMessage())
         for isCut in [false, true] {
-            let loaded = LoadedConversation(view: view, messages: [sampleMessage()], isCut: isCut)
+            let loaded = LoadedConversation(view: view, messages: [sampleMessage()], isTruncated: isCut)
             guard case .object(var members) = written({ renderer.writeLoadedConversation(loaded, for: ben.userID, version: .v3, into: &$0) }) else {
                 Issue.record("no object")
                 continue
@@ -103,7 +103,7 @@ struct ListTests {
             #expect(messages.value == .array([written { renderer.writeMessage(sampleMessage(), for: ben.userID, version: .v3, into: &$0) }]))
             #expect(JSONValue.object(members) == written { renderer.writeConversation(view, for: ben.userID, version: .v3, into: &$0) })
         }
-        let empty = LoadedConversation(view: sampleView(), messages: [], isCut: false)
+        let empty = LoadedConversation(view: sampleView(), messages: [], isTruncated: false)
         #expect(written { renderer.writeLoadedConversation(empty, for: ben.userID, version: .v3, into: &$0) }["messages"] == .array([]))
     }
 }

@@ -217,7 +217,7 @@ struct ObjectTests {
 
     @Test("objects for an app's own server have URLs below another path, and errors do not")
     func below() {
-        let renderer = Renderer(baseURL: "https://chat.test/", webSocketURL: "wss://chat.test").below("/apps/a/users/u")
+        let renderer = Renderer(baseURL: "https://chat.test/", webSocketURL: "wss://chat.test").withBasePath("/apps/a/users/u")
         var writer = JSONWriter()
         renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "x/y")), into: &writer)
         let identity = String(buffer: writer.buffer)

@@ -11,7 +11,7 @@ struct OtherPacketTests {
         let change = UserChange(
             appID: AppID(rawValue: uuid(partUUID)), user: ben.userID, position: Position(11), createdAt: created, content: content)
         let tails = renderer.tails(for: change, version: version)
-        #expect(tails.allSatisfy { $0.isShared && !$0.needsNumbers })
+        #expect(tails.allSatisfy { $0.isShared && !$0.needsCounts })
         return tails.map { packet($0) }
     }
 

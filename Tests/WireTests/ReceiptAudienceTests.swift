@@ -5,8 +5,8 @@ import Testing
 @testable import StrataWire
 
 @Suite struct ReceiptAudienceTests {
-    private func packets(_ content: Change.Content, for reader: UserID, numbers: [UserID: UserNumbers] = [:]) -> [JSONValue] {
-        let change = sampleChange(content, numbers: numbers)
+    private func packets(_ content: Change.Content, for reader: UserID, counts: [UserID: UserCounts] = [:]) -> [JSONValue] {
+        let change = sampleChange(content, counts: counts)
         return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: .v3)).map { packet($0, reader: reader) }
     }
 
@@ -17,17 +17,17 @@ import Testing
             Change.Receipt(
                 user: ben.userID, messageID: MessageID(rawValue: uuid(partUUID)), ordinal: 2, status: .read, sender: cleo.userID, audience: .reader),
         ]
-        let numbers = [ben.userID: UserNumbers(uncounted: 1, hidden: 0, position: Position(7))]
-        let told = packets(.receipts(receipts), for: ben.userID, numbers: numbers)
+        let counts = [ben.userID: UserCounts(excluded: 1, hidden: 0, position: Position(7))]
+        let told = packets(.receipts(receipts), for: ben.userID, counts: counts)
         #expect(told.count == 3 && told.last?["body"]?["data"]?[0]?["property"] == .string("unread_message_count"))
-        let toAna = packets(.receipts(receipts), for: ana.userID, numbers: numbers)
+        let toAna = packets(.receipts(receipts), for: ana.userID, counts: counts)
         #expect(toAna.count == 1 && toAna.first?["body"]?["object"]?["id"] == .string("layer:///messages/\(messageUUID)"))
-        #expect(packets(.receipts(receipts), for: cleo.userID, numbers: numbers).isEmpty)
+        #expect(packets(.receipts(receipts), for: cleo.userID, counts: counts).isEmpty)
     }
 
     @Test("all read is told to those named, and to the reader")
     func allRead() {
-        let content = Change.Content.allRead(user: ben.userID, upTo: Position(5), toldTo: [ana.userID])
+        let content = Change.Content.allRead(user: ben.userID, upTo: Position(5), audience: [ana.userID])
         #expect(packets(content, for: ben.userID).count == 2)
         #expect(packets(content, for: ana.userID).map { $0["type"] } == [.string("operation")])
         #expect(packets(content, for: cleo.userID).isEmpty)

@@ -10,7 +10,7 @@ struct ServerObjectTests {
 
     private func server(_ version: ServerVersion, reader: UserID? = nil) -> ServerRenderer {
         let path = "/apps/\(partUUID)"
-        return ServerRenderer(renderer.below(reader.map { "\(path)/users/\($0.percentEncoded)" } ?? path), version: version, reader: reader)
+        return ServerRenderer(renderer.withBasePath(reader.map { "\(path)/users/\($0.percentEncoded)" } ?? path), version: version, reader: reader)
     }
 
     private func message(

@@ -177,7 +177,7 @@ import Testing
 
     @Test("objects have every member, and URLs below the app's path")
     func objects() {
-        let renderer = Renderer(baseURL: "https://x.org", webSocketURL: "wss://x.org").below("/apps/a")
+        let renderer = Renderer(baseURL: "https://x.org", webSocketURL: "wss://x.org").withBasePath("/apps/a")
         let identity = Identity(basic: BasicIdentity(userID: UserID(trusted: "a/b"), displayName: "A"), kind: .bot, metadata: ["k": "v"])
         let rest = #""first_name":null,"last_name":null,"phone_number":null,"email_address":null,"public_key":null"#
         let head =

@@ -57,14 +57,14 @@ extension StrataClient {
         try checkOpen()
         let session = try sessionFile.signedIn(identity.userID, token: token)
         let old = sessionFile.session(session.identifier)?.token
-        let engine = try self.engine ?? outlets.makeEngine(of: session)
+        let engine = try self.engine ?? streams.makeEngine(of: session)
         try persisting { try sessionFile.saveSession(session, isCurrent: true) }
         let isRenewal = self.engine != nil
         self.engine = engine
         if isRenewal { await engine?.resume(token: token) }
         // If this write fails, the next synchronization delivers the identity.
         _ = try? await engine?.change { try $0.storeFullIdentity(identity, isFollowed: true) }
-        outlets.events.send(.authenticated(identity.userID))
+        streams.events.send(.authenticated(identity.userID))
         startEngine()
         if let old { await signOut(old) }
     }
@@ -74,7 +74,7 @@ extension StrataClient {
 
     private func signIn(_ identityToken: String) async throws -> JSONValue {
         let body: JSONValue = ["app_id": .string(appID.layerID), "identity_token": .string(identityToken)]
-        let answer: RESTAnswer
+        let answer: RESTResponse
         do {
             answer = try await server.call("POST", "/sessions", body: body)
         } catch let error as ProtocolClientError {
@@ -110,7 +110,7 @@ extension StrataClient {
         // After `close()`, another client may own the folder. That client then removes the data.
         let removal = Result { if !isClosed { try persisting { try sessionFile.removeData(of: session.store) } } }
         if let token = session.token { await signOut(token) }
-        if isCurrent, let user = session.userID { outlets.events.send(.deauthenticated(user)) }
+        if isCurrent, let user = session.userID { streams.events.send(.deauthenticated(user)) }
         try removal.get()
     }
 
@@ -119,7 +119,7 @@ extension StrataClient {
         try? sessionFile.challenge(user, token: token)
         guard case .challenge(var nonce) = need else { return }
         if nonce == nil { nonce = try? await server.nonce() }
-        if let nonce { outlets.challenges.send(nonce) }
+        if let nonce { streams.challenges.send(nonce) }
     }
 
     func persisting<Value>(_ body: () throws -> Value) throws -> Value {

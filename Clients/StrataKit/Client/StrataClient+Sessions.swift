@@ -32,7 +32,7 @@ extension StrataClient {
     public func switchSession(to session: StrataSession) async throws {
         let stored = try stored(session)
         guard sessionFile.current?.identifier != stored.identifier else { return }
-        let new = try outlets.makeEngine(of: stored)
+        let new = try streams.makeEngine(of: stored)
         try persisting { try sessionFile.select(stored.identifier) }
         // Cancel a sign-in in progress; it belongs to the previous session.
         attempt += 1

@@ -67,7 +67,7 @@ public actor StrataClient {
     public nonisolated let appID: AppID
     /// The options that were passed to the initializer.
     public nonisolated let options: Options
-    nonisolated let outlets: Outlets
+    nonisolated let streams: EventStreams
     let folder: URL
     let server: ProtocolClient
     var sessionFile: SessionFile
@@ -104,26 +104,26 @@ public actor StrataClient {
         } catch {
             throw StrataError(.invalidArgument, "server: \(error)", underlying: [error])
         }
-        let outlets = Outlets(server: server, options: options, folder: folder)
+        let streams = EventStreams(server: server, options: options, folder: folder)
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             try DeviceProtection.apply(to: folder)
             sessionFile = try SessionFile(folder: folder)
             sessionFile.removeLeftovers()
-            engine = try sessionFile.current.flatMap { try outlets.makeEngine(of: $0) }
+            engine = try sessionFile.current.flatMap { try streams.makeEngine(of: $0) }
         } catch {
             // `ProtocolClient` must be shut down before it is released.
             Task { [server] in try? await server.shutdown() }
             throw error as? StrataError
                 ?? StrataError(.devicePersistenceFailure, "\(folder.lastPathComponent): \(error)", underlying: [error])
         }
-        self.outlets = outlets
-        outlets.reference.set(self)
+        self.streams = streams
+        streams.reference.set(self)
     }
 
     deinit {
         running?.task.cancel()
-        outlets.finish()
+        streams.finish()
         let server = server
         Task { try? await server.shutdown() }
     }
@@ -132,15 +132,15 @@ public actor StrataClient {
 
     /// The batches of changes of the local store after this call, in order. Each access creates a separate
     /// subscription; unread batches are buffered.
-    public nonisolated var objectChanges: AsyncStream<[ObjectChange]> { outlets.changes.subscribe() }
+    public nonisolated var objectChanges: AsyncStream<[ObjectChange]> { streams.changes.subscribe() }
     /// The events of the client as a whole after this call. Each access creates a separate subscription.
-    public nonisolated var events: AsyncStream<ClientEvent> { outlets.events.subscribe() }
+    public nonisolated var events: AsyncStream<ClientEvent> { streams.events.subscribe() }
     /// The nonces of authentication challenges. The server sends one whenever the user must sign in again. Pass an
     /// identity token with the nonce to ``authenticate(identityToken:)``. Until then nothing is sent or received, and
     /// nothing is lost.
-    public nonisolated var authenticationChallenges: AsyncStream<String> { outlets.challenges.subscribe() }
+    public nonisolated var authenticationChallenges: AsyncStream<String> { streams.challenges.subscribe() }
     /// The typing signals of other participants after this call. Each access creates a separate subscription.
-    public nonisolated var typingIndicators: AsyncStream<TypingIndicator> { outlets.typing.subscribe() }
+    public nonisolated var typingIndicators: AsyncStream<TypingIndicator> { streams.typing.subscribe() }
 
     // MARK: Connection
 
@@ -187,7 +187,7 @@ public actor StrataClient {
         isClosed = true
         attempt += 1
         await stopEngine(releaseEngine())
-        outlets.finish()
+        streams.finish()
         claim.release()
     }
 

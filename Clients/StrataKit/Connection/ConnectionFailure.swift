@@ -4,7 +4,7 @@ import ProtocolClient
 /// The cause of a missing connection, and its remedy.
 struct ConnectionFailure: Error, Hashable, Sendable {
     /// The time at which the client reconnects without a sign-in.
-    enum Return: Hashable, Sendable {
+    enum ReconnectDelay: Hashable, Sendable {
         /// Immediately; later attempts back off.
         case now
         /// After at least this time; nil: after the usual delay.
@@ -12,7 +12,7 @@ struct ConnectionFailure: Error, Hashable, Sendable {
     }
 
     enum Remedy: Hashable, Sendable {
-        case reconnect(Return)
+        case reconnect(ReconnectDelay)
         /// The user must sign in. The nonce is to be signed; nil if the server did not send one.
         case signIn(nonce: String?)
         /// No remedy; for example, the URL is invalid.
@@ -33,7 +33,7 @@ struct ConnectionFailure: Error, Hashable, Sendable {
     }
 
     /// A copy of the failure whose remedy is an immediate reconnect.
-    var atOnce: ConnectionFailure { ConnectionFailure(.reconnect(.now), error) }
+    var reconnectingImmediately: ConnectionFailure { ConnectionFailure(.reconnect(.now), error) }
 }
 
 extension ConnectionFailure {
@@ -71,13 +71,13 @@ extension ConnectionFailure {
         }
     }
 
-    private static func refusal(_ answer: RESTAnswer, otherwise failed: StrataError) -> ConnectionFailure {
+    private static func refusal(_ answer: RESTResponse, otherwise failed: StrataError) -> ConnectionFailure {
         guard answer.status == 401 else { return Self(.reconnect(.later(answer.retryAfter)), failed) }
         return Self(.signIn(nonce: answer.json["data"]["nonce"].string), StrataError(.unauthenticated, "the server does not accept the session"))
     }
 }
 
-extension RESTAnswer {
+extension RESTResponse {
     /// The duration in a `Retry-After` header; nil if the header is absent or contains a date.
     var retryAfter: Duration? {
         guard let seconds = header("Retry-After").flatMap({ Int64($0) }), seconds >= 0 else { return nil }

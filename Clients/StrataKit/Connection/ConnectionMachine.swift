@@ -20,7 +20,7 @@ struct ConnectionMachine: Sendable {
         /// A socket could not be opened, or an open socket was closed.
         case failed(SocketNumber, ConnectionFailure)
         /// A packet was received, for example the answer to a heartbeat.
-        case heard(SocketNumber)
+        case received(SocketNumber)
         case timerDue
     }
 
@@ -47,9 +47,9 @@ struct ConnectionMachine: Sendable {
         let socket: SocketNumber
         let since: Instant
         let attempt: Int
-        var heardAt: Instant
+        var lastReceivedAt: Instant
         /// The time at which an unanswered heartbeat was sent.
-        var askedAt: Instant?
+        var heartbeatSentAt: Instant?
     }
 
     struct Timeouts: Hashable, Sendable {
@@ -77,7 +77,7 @@ struct ConnectionMachine: Sendable {
         case .stopped: nil
         case .waiting(let until, _): until
         case .opening(_, let since, _): since + timeouts.opening
-        case .open(let connection): connection.askedAt.map { $0 + timeouts.answer } ?? connection.heardAt + timeouts.silence
+        case .open(let connection): connection.heartbeatSentAt.map { $0 + timeouts.answer } ?? connection.lastReceivedAt + timeouts.silence
         }
     }
 
@@ -101,7 +101,7 @@ struct ConnectionMachine: Sendable {
         case .networkChanged: networkChanged(at: now)
         case .opened(let socket): socketOpened(socket, at: now)
         case .failed(let socket, let failure): socket == self.socket ? connectionFailed(failure, at: now, random: random) : []
-        case .heard(let socket): heard(socket, at: now)
+        case .received(let socket): received(socket, at: now)
         case .timerDue: timerDue(at: now, random: random)
         }
     }
@@ -122,21 +122,21 @@ struct ConnectionMachine: Sendable {
         switch state {
         case .stopped, .opening: return []
         case .waiting(_, let attempt): return openSocket(attempt: attempt, at: now)
-        case .open(let connection): return connection.askedAt == nil ? sendHeartbeat(on: connection, at: now) : []
+        case .open(let connection): return connection.heartbeatSentAt == nil ? sendHeartbeat(on: connection, at: now) : []
         }
     }
 
     private mutating func socketOpened(_ socket: SocketNumber, at now: Instant) -> [Action] {
         // Ignore a socket that was abandoned before it opened. It is already closed.
         guard case .opening(socket, _, let attempt) = state else { return [] }
-        state = .open(Connection(socket: socket, since: now, attempt: attempt, heardAt: now))
+        state = .open(Connection(socket: socket, since: now, attempt: attempt, lastReceivedAt: now))
         return [.publish(.connected)]
     }
 
-    private mutating func heard(_ socket: SocketNumber, at now: Instant) -> [Action] {
+    private mutating func received(_ socket: SocketNumber, at now: Instant) -> [Action] {
         guard case .open(var connection) = state, connection.socket == socket else { return [] }
-        connection.heardAt = now
-        connection.askedAt = nil
+        connection.lastReceivedAt = now
+        connection.heartbeatSentAt = nil
         state = .open(connection)
         return []
     }
@@ -149,14 +149,14 @@ struct ConnectionMachine: Sendable {
         case .opening(let socket, _, _):
             return [.close(socket)] + connectionFailed(.silence("the connection could not be opened in time"), at: now, random: random)
         case .open(let connection):
-            guard connection.askedAt != nil else { return sendHeartbeat(on: connection, at: now) }
+            guard connection.heartbeatSentAt != nil else { return sendHeartbeat(on: connection, at: now) }
             return [.close(connection.socket)] + connectionFailed(.silence("the server has not answered for too long"), at: now, random: random)
         }
     }
 
     private mutating func sendHeartbeat(on connection: Connection, at now: Instant) -> [Action] {
         var connection = connection
-        connection.askedAt = now
+        connection.heartbeatSentAt = now
         state = .open(connection)
         return [.sendHeartbeat(connection.socket)]
     }
@@ -175,7 +175,7 @@ struct ConnectionMachine: Sendable {
         case .opening(_, _, let failed): attempt = failed + 1
         case .open(let connection):
             actions = [.publish(.lost(failure.error))]
-            if now < connection.since + policy.good { attempt = connection.attempt + 1 }
+            if now < connection.since + policy.stableDuration { attempt = connection.attempt + 1 }
         }
         switch failure.remedy {
         case .reconnect(let reason): return actions + waitToReconnect(attempt: attempt, after: reason, failure: failure, at: now, random: random)
@@ -189,7 +189,7 @@ struct ConnectionMachine: Sendable {
     }
 
     private mutating func waitToReconnect(
-        attempt: Int, after reason: ConnectionFailure.Return, failure: ConnectionFailure, at now: Instant, random: Double
+        attempt: Int, after reason: ConnectionFailure.ReconnectDelay, failure: ConnectionFailure, at now: Instant, random: Double
     ) -> [Action] {
         if let most = policy.attempts, attempt > most {
             state = .stopped

@@ -14,9 +14,9 @@ struct ReconnectPolicy: Hashable, Sendable {
     /// The minimum delay if the server requested a pause without a duration.
     var pause = Duration.seconds(2)
     /// The maximum delay that the server can request. It limits the damage of a wrong answer.
-    var longestAsked = Duration.seconds(300)
+    var maximumRequestedDelay = Duration.seconds(300)
     /// The duration after which a connection counts as stable and resets the attempt counter.
-    var good = Duration.seconds(60)
+    var stableDuration = Duration.seconds(60)
     /// The number of attempts after which the client gives up; nil: unlimited.
     var attempts: Int?
 
@@ -24,12 +24,12 @@ struct ReconnectPolicy: Hashable, Sendable {
     /// - Parameters:
     ///   - attempt: counted from 1.
     ///   - random: a random number in 0..<1.
-    func delay(before attempt: Int, after reason: ConnectionFailure.Return, random: Double) -> Duration {
+    func delay(before attempt: Int, after reason: ConnectionFailure.ReconnectDelay, random: Double) -> Duration {
         let random = min(max(random, 0), 1)
         switch reason {
         case .now: return bound(before: attempt) * random
         case .later(nil): return min(pause + bound(before: max(attempt, 3)) * random, longest)
-        case .later(let asked?): return min(max(asked, pause), longestAsked) + bound(before: max(attempt, 3)) * random
+        case .later(let requested?): return min(max(requested, pause), maximumRequestedDelay) + bound(before: max(attempt, 3)) * random
         }
     }
 

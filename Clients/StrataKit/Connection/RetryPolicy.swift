@@ -9,11 +9,11 @@ enum RequestFailure: Error, Hashable, Sendable {
     /// The server does not accept the session. The request can be retried after a sign-in.
     case signInNeeded(nonce: String?)
     /// The server refused the request, and would refuse it again.
-    case permanent(StrataError, RESTAnswer?)
+    case permanent(StrataError, RESTResponse?)
 
     /// Classifies an unsuccessful answer.
     /// - Parameter code: the error code for a permanent refusal.
-    init(_ answer: RESTAnswer, permanent code: StrataError.Code = .unknown) {
+    init(_ answer: RESTResponse, permanent code: StrataError.Code = .unknown) {
         let words = "HTTP \(answer.status)" + (answer.errorID.map { " \($0)" } ?? "") + (answer.json["message"].string.map { ": \($0)" } ?? "")
         switch answer.status {
         case 401: self = .signInNeeded(nonce: answer.json["data"]["nonce"].string)
@@ -66,11 +66,11 @@ struct RetryPolicy: Hashable, Sendable {
     /// Returns the delay after a try: a random value between half of the current bound and the bound.
     /// - Parameters:
     ///   - tries: the number of tries so far, at least 1.
-    ///   - asked: the minimum delay that the server requests, capped at ``longest``.
+    ///   - requested: the minimum delay that the server requests, capped at ``longest``.
     ///   - random: a random number in 0..<1.
-    func delay(after tries: Int, asked: Duration? = nil, random: Double) -> Duration {
+    func delay(after tries: Int, requested: Duration? = nil, random: Double) -> Duration {
         let delay = Backoff(initial: first, maximum: longest).delay(attempt: tries - 1, random: random)
-        return min(max(delay, asked ?? .zero), longest)
+        return min(max(delay, requested ?? .zero), longest)
     }
 }
 
@@ -92,13 +92,13 @@ struct RetryCounter: Hashable, Sendable {
         switch failure {
         case .permanent(let error, _): return .giveUp(error)
         case .signInNeeded(let nonce): return .waitForSignIn(nonce: nonce)
-        case .transient(let error, let asked):
+        case .transient(let error, let requested):
             guard isConnected else { return .waitForConnection }
             tries += 1
             guard tries < policy.tries else {
                 return .giveUp(.gaveUp(after: tries, error))
             }
-            return .retry(after: policy.delay(after: tries, asked: asked, random: random))
+            return .retry(after: policy.delay(after: tries, requested: requested, random: random))
         }
     }
 

@@ -85,7 +85,7 @@ struct ProtocolContentServer: ContentServer {
 
     // MARK: Requests
 
-    private func call(_ method: String, _ path: String, headers: [String: String] = [:]) async throws -> RESTAnswer {
+    private func call(_ method: String, _ path: String, headers: [String: String] = [:]) async throws -> RESTResponse {
         guard let token = await token() else { throw RequestFailure.signInNeeded(nonce: nil) }
         let answer = try await requesting { try await client.call(method, path, data: nil, token: token, headers: headers) }
         if answer.status == 401, await self.token() != token {
@@ -94,7 +94,7 @@ struct ProtocolContentServer: ContentServer {
         return answer
     }
 
-    private func requesting(_ request: () async throws -> RESTAnswer) async throws -> RESTAnswer {
+    private func requesting(_ request: () async throws -> RESTResponse) async throws -> RESTResponse {
         do {
             return try await request()
         } catch let error as CancellationError {
@@ -104,11 +104,11 @@ struct ProtocolContentServer: ContentServer {
         }
     }
 
-    private static func code(of refusal: RESTAnswer) -> StrataError.Code {
+    private static func code(of refusal: RESTResponse) -> StrataError.Code {
         refusal.json["data"]["property"].string == "Upload-Content-Length" ? .dataLengthExceedsMaximum : .invalidArgument
     }
 
-    private func location(in answer: RESTAnswer) throws -> ContentLocation {
+    private func location(in answer: RESTResponse) throws -> ContentLocation {
         guard answer.isSuccess else { throw RequestFailure(answer) }
         let json = answer.json
         guard let id = json["id"].string.flatMap({ ContentID(parsing: $0) }), let size = WireObjects.size(json["size"]) else {

@@ -212,9 +212,9 @@ extension AggregateProgress: AsyncSequence {
     public func makeAsyncIterator() -> AsyncStream<Double>.Iterator {
         let (stream, continuation) = AsyncStream.makeStream(of: Double.self, bufferingPolicy: .bufferingNewest(1))
         // Transfers change concurrently. Without the lock, an older fraction could follow a newer one.
-        let turn = TurnTaker()
+        let lock = SerialLock()
         let tell: @Sendable () -> Void = {
-            turn.takeTurn { _ = continuation.yield(fraction) }
+            lock.withLock { _ = continuation.yield(fraction) }
             if isFinished { continuation.finish() }
         }
         let observers = children.map { ($0, $0.observe(tell)) }
@@ -227,7 +227,7 @@ extension AggregateProgress: AsyncSequence {
 }
 
 /// A lock that one thread at a time holds while it runs the given code.
-private final class TurnTaker: Sendable {
-    private let lock = Mutex(())
-    func takeTurn(_ body: () -> Void) { lock.withLock { _ in body() } }
+private final class SerialLock: Sendable {
+    private let mutex = Mutex(())
+    func withLock(_ body: () -> Void) { mutex.withLock { _ in body() } }
 }

@@ -29,7 +29,7 @@ struct TransferQueue: Sendable {
     }
 
     /// The maximum numbers of concurrent transfers.
-    struct Width: Hashable, Sendable {
+    struct ConcurrencyLimits: Hashable, Sendable {
         var uploads = 5
         var downloads = 15
     }
@@ -58,7 +58,7 @@ struct TransferQueue: Sendable {
         case waiting
         case running
         /// Delayed until its next attempt.
-        case resting
+        case delayed
         case paused
         /// Paused while running; the attempt has not ended yet and still occupies a slot.
         case pausing(isResumed: Bool)
@@ -73,7 +73,7 @@ struct TransferQueue: Sendable {
         var counter = RetryCounter()
     }
 
-    private let width: Width
+    private let limits: ConcurrencyLimits
     private let policy: RetryPolicy
     private var isConnected: Bool
     private var needsSignIn = false
@@ -83,23 +83,23 @@ struct TransferQueue: Sendable {
     private var downloads: [(rank: Rank, id: TransferID)] = []
     private var runningUploads = 0
     private var runningDownloads = 0
-    private var resting: [TransferID: Instant] = [:]
+    private var delayed: [TransferID: Instant] = [:]
     private var lastSequence = 0
 
-    init(width: Width = Width(), policy: RetryPolicy = RetryPolicy(), isConnected: Bool = false) {
-        self.width = width
+    init(limits: ConcurrencyLimits = ConcurrencyLimits(), policy: RetryPolicy = RetryPolicy(), isConnected: Bool = false) {
+        self.limits = limits
         self.policy = policy
         self.isConnected = isConnected
     }
 
     /// The time of the next call to ``timerDue(at:)``; nil if no transfer is delayed.
-    var deadline: Instant? { resting.values.min() }
+    var deadline: Instant? { delayed.values.min() }
 
     /// Returns true if the transfer is in the queue and was not cancelled.
     func contains(_ id: TransferID) -> Bool {
         switch transfers[id]?.state {
         case nil, .stopping(addedAgain: nil): false
-        case .waiting, .running, .resting, .paused, .pausing, .stopping: true
+        case .waiting, .running, .delayed, .paused, .pausing, .stopping: true
         }
     }
 
@@ -107,7 +107,7 @@ struct TransferQueue: Sendable {
     func isStopping(_ id: TransferID) -> Bool {
         switch transfers[id]?.state {
         case .stopping, .pausing: true
-        case nil, .waiting, .running, .resting, .paused: false
+        case nil, .waiting, .running, .delayed, .paused: false
         }
     }
 
@@ -122,7 +122,7 @@ struct TransferQueue: Sendable {
         case nil: enqueue(id, transfer: Transfer(rank: rank, state: .waiting))
         case .stopping(let earlier): transfers[id]?.state = .stopping(addedAgain: max(earlier ?? rank, rank))
         case .waiting: improve(id, to: rank)
-        case .running, .resting, .paused, .pausing:
+        case .running, .delayed, .paused, .pausing:
             let better = max(transfers[id]?.rank ?? rank, rank)
             transfers[id]?.rank = better
         }
@@ -150,9 +150,9 @@ struct TransferQueue: Sendable {
             transfers[id] = nil
             return [.end(id, error)] + startNext()
         case .retry(let delay):
-            transfer.state = .resting
+            transfer.state = .delayed
             transfers[id] = transfer
-            resting[id] = now + delay
+            delayed[id] = now + delay
             return startNext()
         case .waitForConnection:
             enqueue(id, transfer: transfer)
@@ -175,8 +175,8 @@ struct TransferQueue: Sendable {
         case .waiting:
             withdraw(id)
             transfers[id] = nil
-        case .resting:
-            resting[id] = nil
+        case .delayed:
+            delayed[id] = nil
             transfers[id] = nil
         case .paused: transfers[id] = nil
         case .pausing: transfers[id]?.state = .stopping(addedAgain: nil)
@@ -194,8 +194,8 @@ struct TransferQueue: Sendable {
         case .waiting:
             withdraw(id)
             transfers[id]?.state = .paused
-        case .resting:
-            resting[id] = nil
+        case .delayed:
+            delayed[id] = nil
             transfers[id]?.state = .paused
         }
         return []
@@ -206,7 +206,7 @@ struct TransferQueue: Sendable {
         switch transfer.state {
         case .paused: enqueue(id, transfer: transfer)
         case .pausing: transfers[id]?.state = .pausing(isResumed: true)
-        case .waiting, .running, .resting, .stopping: break
+        case .waiting, .running, .delayed, .stopping: break
         }
         return startNext()
     }
@@ -222,14 +222,14 @@ struct TransferQueue: Sendable {
         case .pausing(let isResumed):
             release(id)
             if isResumed { enqueue(id, transfer: transfer) } else { transfers[id]?.state = .paused }
-        case .waiting, .running, .resting, .paused: return []
+        case .waiting, .running, .delayed, .paused: return []
         }
         return startNext()
     }
 
     /// Requeues the delayed transfers that are due.
     mutating func timerDue(at now: Instant) -> [Action] {
-        retry(resting.filter { $0.value <= now })
+        retry(delayed.filter { $0.value <= now })
         return startNext()
     }
 
@@ -238,7 +238,7 @@ struct TransferQueue: Sendable {
     mutating func connectionChanged(isConnected: Bool) -> [Action] {
         self.isConnected = isConnected
         guard isConnected else { return [] }
-        retry(resting)
+        retry(delayed)
         return startNext()
     }
 
@@ -252,11 +252,11 @@ struct TransferQueue: Sendable {
     private mutating func startNext() -> [Action] {
         guard isConnected, !needsSignIn else { return [] }
         var actions: [Action] = []
-        while runningUploads < width.uploads, let next = uploads.popLast() {
+        while runningUploads < limits.uploads, let next = uploads.popLast() {
             runningUploads += 1
             actions.append(startTransfer(next.id))
         }
-        while runningDownloads < width.downloads, let next = downloads.popLast() {
+        while runningDownloads < limits.downloads, let next = downloads.popLast() {
             runningDownloads += 1
             actions.append(startTransfer(next.id))
         }
@@ -274,7 +274,7 @@ struct TransferQueue: Sendable {
 
     private mutating func retry(_ due: [TransferID: Instant]) {
         for id in due.keys {
-            resting[id] = nil
+            delayed[id] = nil
             if let transfer = transfers[id] { enqueue(id, transfer: transfer) }
         }
     }

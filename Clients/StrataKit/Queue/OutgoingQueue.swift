@@ -13,7 +13,7 @@ struct OutgoingQueue: Sendable {
     private var byConversation: [ConversationID: [Int64]] = [:]
     private var byMessage: [MessageID: [Int64]] = [:]
     private var byUser: [UserID: [Int64]] = [:]
-    private var withoutConversation: [Int64] = []
+    private var sequencesWithoutConversation: [Int64] = []
     private var byID: [UUID: Int64] = [:]
     private var unsaved: Set<Int64> = []
     private var lastSequence: Int64
@@ -33,7 +33,7 @@ struct OutgoingQueue: Sendable {
         (byConversation[conversation] ?? []).compactMap { operations[$0] }
     }
     /// The operations that belong to no conversation, in order.
-    var ofTheUser: [QueuedOperation] { withoutConversation.compactMap { operations[$0] } }
+    var withoutConversation: [QueuedOperation] { sequencesWithoutConversation.compactMap { operations[$0] } }
     func firstSequence(in conversation: ConversationID) -> Int64? { byConversation[conversation]?.first }
     var conversations: Dictionary<ConversationID, [Int64]>.Keys { byConversation.keys }
     /// The content files that unconfirmed operations refer to.
@@ -108,7 +108,7 @@ struct OutgoingQueue: Sendable {
         if let conversation = operation.conversation {
             Self.insertSequence(sequence, into: &byConversation[conversation, default: []])
         } else {
-            Self.insertSequence(sequence, into: &withoutConversation)
+            Self.insertSequence(sequence, into: &sequencesWithoutConversation)
         }
         for message in operation.change.messages { Self.insertSequence(sequence, into: &byMessage[message, default: []]) }
         for user in operation.change.users { Self.insertSequence(sequence, into: &byUser[user, default: []]) }
@@ -122,7 +122,7 @@ struct OutgoingQueue: Sendable {
             byConversation[conversation]?.removeAll { $0 == sequence }
             if byConversation[conversation]?.isEmpty == true { byConversation[conversation] = nil }
         } else {
-            withoutConversation.removeAll { $0 == sequence }
+            sequencesWithoutConversation.removeAll { $0 == sequence }
         }
         for message in operation.change.messages {
             byMessage[message]?.removeAll { $0 == sequence }

@@ -7,8 +7,8 @@ import StrataModel
 /// requests.
 enum OutgoingRequest: Hashable, Sendable {
     case socket(method: String, objectID: String?, data: JSONValue)
-    /// A REST request. `isNamed`: the operation's id is sent as an idempotency key.
-    case rest(method: String, path: String, body: JSONValue?, isNamed: Bool)
+    /// A REST request. `isIdempotent`: the operation's id is sent as an idempotency key.
+    case rest(method: String, path: String, body: JSONValue?, isIdempotent: Bool)
 
     init?(_ operation: QueuedOperation, isOrdered: Bool = false) {
         let conversation = operation.conversation
@@ -21,52 +21,52 @@ enum OutgoingRequest: Hashable, Sendable {
             self = .socket(method: "Message.create", objectID: conversation.layerID, data: Self.data(of: message, isOrdered: isOrdered))
         case .patchMetadata(let steps):
             guard let conversation else { return nil }
-            self = .rest(method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)), isNamed: true)
+            self = .rest(method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)), isIdempotent: true)
         case .changeParticipants(let steps):
             guard let conversation else { return nil }
-            self = .rest(method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)), isNamed: true)
+            self = .rest(method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)), isIdempotent: true)
         case .changeParts(let id, let change): self = Self.request(change, of: id)
         case .deleteMessage(let id, let mode):
-            self = .rest(method: "DELETE", path: "/messages/\(id)?mode=\(mode.rawValue)", body: nil, isNamed: true)
+            self = .rest(method: "DELETE", path: "/messages/\(id)?mode=\(mode.rawValue)", body: nil, isIdempotent: true)
         case .deleteConversation(let mode, let position, let leaves):
             guard let conversation else { return nil }
             var path = "/conversations/\(conversation)?mode=\(mode.rawValue)"
             if mode == .myDevices { path += "&position=\(position)" }
             if leaves { path += "&leave=true" }
-            self = .rest(method: "DELETE", path: path, body: nil, isNamed: true)
+            self = .rest(method: "DELETE", path: path, body: nil, isIdempotent: true)
         case .markRead(let ids):
             guard let conversation else { return nil }
-            self = Self.receipts("read", of: ids, in: conversation, isNamed: true)
+            self = Self.receipts("read", of: ids, in: conversation, isIdempotent: true)
         case .confirmDelivery(let ids):
             guard let conversation else { return nil }
-            self = Self.receipts("delivery", of: ids, in: conversation, isNamed: false)
+            self = Self.receipts("delivery", of: ids, in: conversation, isIdempotent: false)
         case .follow(let users):
-            self = .rest(method: "POST", path: "/following/users", body: .array(users.map { .string($0.layerID) }), isNamed: true)
+            self = .rest(method: "POST", path: "/following/users", body: .array(users.map { .string($0.layerID) }), isIdempotent: true)
         case .unfollow(let users):
             guard let user = users.first else { return nil }
-            self = .rest(method: "DELETE", path: "/following/users/\(user.percentEncoded)", body: nil, isNamed: true)
-        case .block(let user): self = .rest(method: "PUT", path: "/blocks/users/\(user.percentEncoded)", body: nil, isNamed: true)
-        case .unblock(let user): self = .rest(method: "DELETE", path: "/blocks/users/\(user.percentEncoded)", body: nil, isNamed: true)
+            self = .rest(method: "DELETE", path: "/following/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
+        case .block(let user): self = .rest(method: "PUT", path: "/blocks/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
+        case .unblock(let user): self = .rest(method: "DELETE", path: "/blocks/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
         case .markAnnouncementRead(let id):
-            self = .rest(method: "POST", path: "/announcements/\(id)/receipts", body: ["type": "read"], isNamed: true)
+            self = .rest(method: "POST", path: "/announcements/\(id)/receipts", body: ["type": "read"], isIdempotent: true)
         case .deleteAnnouncement(let id):
-            self = .rest(method: "DELETE", path: "/announcements/\(id)", body: nil, isNamed: true)
+            self = .rest(method: "DELETE", path: "/announcements/\(id)", body: nil, isIdempotent: true)
         }
     }
 
     private static func request(_ change: PartChange, of id: MessageID) -> OutgoingRequest {
         let path = "/messages/\(id)/parts"
         return switch change {
-        case .add(let new): .rest(method: "POST", path: path, body: part(new, of: id), isNamed: true)
-        case .replace(let old, let new): .rest(method: "PUT", path: "\(path)/\(old.lowercaseText)", body: part(new, of: id), isNamed: true)
-        case .remove(let old): .rest(method: "DELETE", path: "\(path)/\(old.lowercaseText)", body: nil, isNamed: true)
-        case .setAll(let parts): .rest(method: "PUT", path: path, body: .array(parts.map { part($0, of: id) }), isNamed: true)
+        case .add(let new): .rest(method: "POST", path: path, body: part(new, of: id), isIdempotent: true)
+        case .replace(let old, let new): .rest(method: "PUT", path: "\(path)/\(old.lowercaseText)", body: part(new, of: id), isIdempotent: true)
+        case .remove(let old): .rest(method: "DELETE", path: "\(path)/\(old.lowercaseText)", body: nil, isIdempotent: true)
+        case .setAll(let parts): .rest(method: "PUT", path: path, body: .array(parts.map { part($0, of: id) }), isIdempotent: true)
         }
     }
 
-    private static func receipts(_ type: JSONValue, of ids: [MessageID], in conversation: ConversationID, isNamed: Bool) -> OutgoingRequest {
+    private static func receipts(_ type: JSONValue, of ids: [MessageID], in conversation: ConversationID, isIdempotent: Bool) -> OutgoingRequest {
         let body: JSONValue = ["type": type, "ids": .array(ids.map { .string($0.layerID) })]
-        return .rest(method: "POST", path: "/conversations/\(conversation)/receipts", body: body, isNamed: isNamed)
+        return .rest(method: "POST", path: "/conversations/\(conversation)/receipts", body: body, isIdempotent: isIdempotent)
     }
 
     private static func data(of new: LocalChange.NewConversation, id: ConversationID) -> JSONValue {

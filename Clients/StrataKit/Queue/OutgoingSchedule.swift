@@ -59,7 +59,7 @@ struct OutgoingSchedule: Sendable {
         // if nothing can be sent.
         guard hasSocket, !queue.isEmpty, hasRoom else { return [] }
         var steps: [Step] = []
-        let operations = queue.ofTheUser
+        let operations = queue.withoutConversation
         fillLane(operations.filter { !$0.change.isReceipt }, lane: .people, into: &steps)
         var receipts = operations.filter(\.change.isReceipt)
         for conversation in inOrder(queue) {
@@ -87,7 +87,7 @@ struct OutgoingSchedule: Sendable {
         let last = operations.last { inFlight[$0.id] != nil }?.sequence ?? 0
         for operation in operations where operation.isUnanswered {
             if let transport = inFlight[operation.id] {
-                guard case .socket = transport, !operation.change.isAlone else { return }
+                guard case .socket = transport, !operation.change.blocksLane else { return }
                 before += 1
                 continue
             }
@@ -101,7 +101,7 @@ struct OutgoingSchedule: Sendable {
             guard let transport = transport(of: operation, before: before) else { return }
             inFlight[operation.id] = transport
             steps.append(.send(operation.id, transport))
-            if operation.change.isAlone || transport == .rest { return }
+            if operation.change.blocksLane || transport == .rest { return }
             before += 1
         }
     }
@@ -131,7 +131,7 @@ struct OutgoingSchedule: Sendable {
     }
 
     /// Suspends a lane until a time.
-    mutating func rest(_ lane: Lane, until time: ContinuousClock.Instant) { retries[lane] = max(retries[lane] ?? time, time) }
+    mutating func suspend(_ lane: Lane, until time: ContinuousClock.Instant) { retries[lane] = max(retries[lane] ?? time, time) }
 
     /// Reports the loss of the socket. Creates on it remain unanswered; the server may have processed them.
     mutating func socketLost() { inFlight = inFlight.filter { $0.value == .rest } }
@@ -153,5 +153,5 @@ extension LocalChange {
 
     /// True if no operation may follow before the answer, because the answer may name a different id for a distinct
     /// conversation.
-    var isAlone: Bool { if case .createConversation(let new) = self { new.isDistinct } else { false } }
+    var blocksLane: Bool { if case .createConversation(let new) = self { new.isDistinct } else { false } }
 }

@@ -18,7 +18,7 @@ enum ServerAnswer: Sendable {
     /// The session ended. The change stays queued for the next session.
     case signInNeeded
 
-    init(_ answer: RESTAnswer) {
+    init(_ answer: RESTResponse) {
         if answer.isSuccess {
             func position(_ name: String) -> Int64? { answer.header(name).flatMap { Int64($0) }.flatMap { WireObjects.position($0) } }
             self = .success(
@@ -28,7 +28,7 @@ enum ServerAnswer: Sendable {
         }
     }
 
-    init(_ answer: SocketAnswer) {
+    init(_ answer: SocketResponse) {
         if answer.isSuccess {
             self = .success(object: answer.data, positions: .init())
         } else {

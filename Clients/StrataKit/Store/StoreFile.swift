@@ -178,13 +178,13 @@ enum StoreFile {
         let (last, _) = rows(of: "operation", in: old, "ORDER BY sequence DESC")
         let start = (first.last?.sequence ?? 0) + 1
         let end = last.last?.sequence ?? lastSequence(in: old) + 1
-        let between = (start..<max(start, end)).prefix(mostSearched).flatMap { rows(of: "operation", in: old, "WHERE sequence = \($0)").rows }
+        let between = (start..<max(start, end)).prefix(maximumSearchedRows).flatMap { rows(of: "operation", in: old, "WHERE sequence = \($0)").rows }
         return first + between + last.reversed()
     }
 
     /// The maximum number of rows to try one by one, far above the length of any queue. It prevents a corrupt number
     /// from delaying the app.
-    private static let mostSearched = 100_000
+    private static let maximumSearchedRows = 100_000
 
     /// Returns the rows before the first unreadable row. `isWhole`: there was no unreadable row.
     private static func rows(of table: String, in old: DatabaseQueue, _ clause: String) -> (rows: [SavedRow], isWhole: Bool) {

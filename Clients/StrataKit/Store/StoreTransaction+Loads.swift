@@ -132,7 +132,7 @@ extension StoreTransaction {
     /// Sets a goal to fetch older messages, on request of the app.
     /// - Parameter goal: receives the visible state of the conversation, the number of its newest messages that are on
     ///   this device without gaps, and its progress.
-    func wantHistory(of id: ConversationID, _ goal: (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal) throws {
+    func setHistoryGoal(of id: ConversationID, _ goal: (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal) throws {
         guard let record = try reader.conversationRecord(id), record.isVisible, let progress = try progress(of: id) else {
             throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
         }

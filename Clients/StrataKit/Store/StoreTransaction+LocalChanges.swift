@@ -346,14 +346,14 @@ extension StoreTransaction {
     /// - Returns: true if the announcement was unread.
     func markAnnouncementRead(_ id: AnnouncementID) throws -> Bool {
         guard let record = try announcement(id) else { throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.") }
-        guard record.isUnread, !queue.ofTheUser.contains(where: { $0.change == .markAnnouncementRead(id) }) else { return false }
+        guard record.isUnread, !queue.withoutConversation.contains(where: { $0.change == .markAnnouncementRead(id) }) else { return false }
         try enqueue(.markAnnouncementRead(id))
         return true
     }
 
     func deleteAnnouncement(_ id: AnnouncementID) throws {
         guard try announcement(id) != nil else { throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.") }
-        guard !queue.ofTheUser.contains(where: { $0.change == .deleteAnnouncement(id) }) else { return }
+        guard !queue.withoutConversation.contains(where: { $0.change == .deleteAnnouncement(id) }) else { return }
         try enqueue(.deleteAnnouncement(id))
     }
 }

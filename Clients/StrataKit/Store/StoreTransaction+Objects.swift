@@ -10,7 +10,7 @@ extension StoreTransaction {
 
     /// Stores the current state of a conversation, replacing the previous one. Its last message is stored like any
     /// other message.
-    func storeConversation(_ shown: WireObjects.ShownConversation) throws {
+    func storeConversation(_ shown: WireObjects.ReceivedConversation) throws {
         let id = shown.record.id
         try checkEpoch(shown.epoch)
         let (old, progress) = (try conversation(id), try progress(of: id))
@@ -31,7 +31,7 @@ extension StoreTransaction {
 
     /// Starts the history of a conversation that is new to this device, or whose messages may have changed since they
     /// were fetched.
-    private func beginHistory(of shown: WireObjects.ShownConversation, after old: SyncProgress?) throws {
+    private func beginHistory(of shown: WireObjects.ReceivedConversation, after old: SyncProgress?) throws {
         let newest = shown.record.totalCount == 0 ? 0 : shown.lastMessage?.record.position
         if let newest {
             // Delete messages above the newest one. They are from a database that was replaced, and no list would
@@ -64,7 +64,7 @@ extension StoreTransaction {
     }
 
     /// Stores the newest message of a conversation. There are no messages between it and those on this device.
-    func putLast(_ shown: WireObjects.ShownMessage) throws {
+    func putLast(_ shown: WireObjects.ReceivedMessage) throws {
         try merge(shown)
         guard let position = shown.record.position else { return }
         try updateProgress(of: shown.record.conversation) { progress in
@@ -77,7 +77,7 @@ extension StoreTransaction {
     // MARK: Messages
 
     /// Stores a message that may already be on this device. For each member, the newer value wins.
-    func merge(_ shown: WireObjects.ShownMessage) throws {
+    func merge(_ shown: WireObjects.ReceivedMessage) throws {
         var record = shown.record
         if let sender = shown.sender { try storeBasicIdentity(sender) }
         if let old = try message(record.id, in: record.conversation) {
@@ -99,7 +99,7 @@ extension StoreTransaction {
 
     /// Stores a message from a list. It replaces the stored message, because the list is newer than everything applied
     /// before its request.
-    func replace(_ shown: WireObjects.ShownMessage) throws {
+    func replace(_ shown: WireObjects.ReceivedMessage) throws {
         var record = shown.record
         if let sender = shown.sender { try storeBasicIdentity(sender) }
         if let old = try message(record.id, in: record.conversation) { keepLocal(of: old, in: &record) }

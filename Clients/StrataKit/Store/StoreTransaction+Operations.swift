@@ -122,7 +122,7 @@ extension StoreTransaction {
     }
 
     /// Stores the message in the answer to its creation. Its time of receipt is the time at which the app sent it.
-    private func keepSendTime(of shown: WireObjects.ShownMessage, _ operation: QueuedOperation) throws {
+    private func keepSendTime(of shown: WireObjects.ReceivedMessage, _ operation: QueuedOperation) throws {
         var shown = shown
         if try message(shown.record.id, in: shown.record.conversation) == nil { shown.record.receivedAt = operation.madeAt }
         try merge(shown)
@@ -225,7 +225,7 @@ extension StoreTransaction {
                 try removeOperation(operation)
             }
         }
-        for operation in queue.ofTheUser {
+        for operation in queue.withoutConversation {
             guard case .answered(let positions) = operation.state, positions.user ?? 0 <= cursor.userPosition else { continue }
             // During a full load, the stored identities are outdated until the list of identities is complete.
             guard operation.change.users.isEmpty || cursor.listing?.hasIdentities != false else { continue }
@@ -266,7 +266,7 @@ extension StoreTransaction {
     /// Handles a distinct conversation that another user created earlier. Its messages and operations move to the
     /// existing conversation, and the app's id becomes an alias. Metadata of the user that differ become ordinary
     /// changes.
-    private func merge(_ operation: QueuedOperation, new: LocalChange.NewConversation, into shown: WireObjects.ShownConversation) throws {
+    private func merge(_ operation: QueuedOperation, new: LocalChange.NewConversation, into shown: WireObjects.ReceivedConversation) throws {
         guard let old = operation.conversation else { return }
         let target = shown.record.id
         findings.merged[old] = target

@@ -246,7 +246,7 @@ extension StoreTransaction {
             try db.cachedStatement(sql: "DELETE FROM part WHERE message = ?").execute(arguments: [id.blob])
             return
         }
-        let pending = queue.ofTheUser.map(\.change)
+        let pending = queue.withoutConversation.map(\.change)
         try db.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO announcement

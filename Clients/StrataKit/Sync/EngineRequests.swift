@@ -39,18 +39,18 @@ struct EngineRequests {
     mutating func ended(_ id: UUID) { schedule.operationEnded(id) }
 
     /// Suspends the operation's lane for a time.
-    mutating func rest(_ operation: QueuedOperation, for pause: Duration) {
-        schedule.rest(OutgoingSchedule.lane(of: operation), until: .now + pause)
+    mutating func suspend(_ operation: QueuedOperation, for pause: Duration) {
+        schedule.suspend(OutgoingSchedule.lane(of: operation), until: .now + pause)
     }
 
     /// Schedules a retry of a failed request.
     /// - Parameters:
-    ///   - asked: the delay that the server requests.
+    ///   - requested: the delay that the server requests.
     ///   - random: a random number in 0..<1.
     /// - Returns: false if the maximum number of attempts is reached.
-    mutating func retry(_ operation: QueuedOperation, asked: Duration?, random: Double) -> Bool {
+    mutating func retry(_ operation: QueuedOperation, requested: Duration?, random: Double) -> Bool {
         guard operation.tries + 1 < retries.tries else { return false }
-        rest(operation, for: retries.delay(after: operation.tries + 1, asked: asked, random: random))
+        suspend(operation, for: retries.delay(after: operation.tries + 1, requested: requested, random: random))
         return true
     }
 

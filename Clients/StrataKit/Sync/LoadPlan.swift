@@ -23,17 +23,17 @@ struct LoadPlan: Sendable {
 
     private var wanted: [SyncLoad] = []
     /// The start of each load in progress, as a count of packets that includes the discarded ones.
-    private var underWay: [SyncLoad: Int] = [:]
+    private var inProgress: [SyncLoad: Int] = [:]
     private var packets: [JSONValue] = []
     /// The number of packets discarded before the first of ``packets``.
-    private var forgotten = 0
+    private var discardedCount = 0
     private var failures: [SyncLoad: (times: Int, retry: Instant)] = [:]
     private let retries = RetryPolicy()
 
-    var awaited: Set<SyncLoad> { Set(underWay.keys) }
-    var isEmpty: Bool { wanted.isEmpty && underWay.isEmpty && failures.isEmpty }
+    var awaited: Set<SyncLoad> { Set(inProgress.keys) }
+    var isEmpty: Bool { wanted.isEmpty && inProgress.isEmpty && failures.isEmpty }
     /// The earliest retry time of the failed loads that are neither in progress nor waiting for other loads.
-    var nextRetry: Instant? { failures.filter { underWay[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min() }
+    var nextRetry: Instant? { failures.filter { inProgress[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min() }
 
     mutating func want(conversations ids: some Collection<ConversationID>) {
         for id in ids.sorted(by: { $0.description < $1.description }) { want(.conversation(id)) }
@@ -42,7 +42,7 @@ struct LoadPlan: Sendable {
     mutating func want(history ids: some Collection<ConversationID>) { for id in ids { want(.history(id)) } }
 
     private mutating func want(_ load: SyncLoad) {
-        if !wanted.contains(load), underWay[load] == nil, failures[load] == nil { wanted.append(load) }
+        if !wanted.contains(load), inProgress[load] == nil, failures[load] == nil { wanted.append(load) }
     }
 
     /// Returns the loads to start now.
@@ -53,9 +53,9 @@ struct LoadPlan: Sendable {
         // Forget failures of pages that are no longer needed, so that nothing waits for them.
         failures = failures.filter { !$0.key.isList || lists.contains($0.key) }
         for load in lists where canBegin(load, at: now) { begun.append(load) }
-        let due = failures.filter { load, failure in failure.retry <= now && !load.isList && underWay[load] == nil && !wanted.contains(load) }
+        let due = failures.filter { load, failure in failure.retry <= now && !load.isList && inProgress[load] == nil && !wanted.contains(load) }
         wanted = due.sorted { $0.value.retry < $1.value.retry }.map(\.key) + wanted
-        var room = Self.parallel - underWay.keys.count { !$0.isList }
+        var room = Self.parallel - inProgress.keys.count { !$0.isList }
         var waiting: [SyncLoad] = []
         for load in wanted {
             if room > 0, canBegin(load, at: now) {
@@ -66,7 +66,7 @@ struct LoadPlan: Sendable {
             }
         }
         wanted = waiting
-        for load in begun { underWay[load] = forgotten + packets.count }
+        for load in begun { inProgress[load] = discardedCount + packets.count }
         return begun
     }
 
@@ -80,30 +80,30 @@ struct LoadPlan: Sendable {
         return lists
     }
 
-    private func canBegin(_ load: SyncLoad, at now: Instant) -> Bool { underWay[load] == nil && failures[load].map { $0.retry <= now } ?? true }
+    private func canBegin(_ load: SyncLoad, at now: Instant) -> Bool { inProgress[load] == nil && failures[load].map { $0.retry <= now } ?? true }
 
-    mutating func remember(_ new: [JSONValue]) { if !underWay.isEmpty { packets += new } }
+    mutating func remember(_ new: [JSONValue]) { if !inProgress.isEmpty { packets += new } }
 
     /// Returns the packets received since a load began; nil if the load is not in progress.
-    func packets(since load: SyncLoad) -> [JSONValue]? { underWay[load].map { Array(packets.dropFirst($0 - forgotten)) } }
+    func packets(since load: SyncLoad) -> [JSONValue]? { inProgress[load].map { Array(packets.dropFirst($0 - discardedCount)) } }
 
     mutating func loadEnded(_ load: SyncLoad) {
-        underWay[load] = nil
+        inProgress[load] = nil
         failures[load] = nil
         trim()
     }
 
     mutating func loadFailed(_ load: SyncLoad, after: Duration?, at now: Instant, random: Double) {
-        underWay[load] = nil
+        inProgress[load] = nil
         let times = (failures[load]?.times ?? 0) + 1
-        failures[load] = (times, now + retries.delay(after: times, asked: after, random: random))
+        failures[load] = (times, now + retries.delay(after: times, requested: after, random: random))
         trim()
     }
 
     private mutating func trim() {
-        let first = underWay.values.min() ?? forgotten + packets.count
-        packets.removeFirst(first - forgotten)
-        forgotten = first
+        let first = inProgress.values.min() ?? discardedCount + packets.count
+        packets.removeFirst(first - discardedCount)
+        discardedCount = first
     }
 }
 

@@ -98,7 +98,7 @@ extension SyncEngine {
         }
     }
 
-    func loadAnswered(_ load: SyncLoad, page: LoadPage, answer: RESTAnswer, askedOn number: Int?, token: String?) {
+    func loadAnswered(_ load: SyncLoad, page: LoadPage, answer: RESTResponse, askedOn number: Int?, token: String?) {
         // The load may have been repeated on a later connection. The answer to the earlier request is older than the
         // packets of the replay.
         guard number == socket?.number, let packets = machine.packets(since: load) else { return }
@@ -126,7 +126,7 @@ extension SyncEngine {
     }
 }
 
-extension RESTAnswer {
+extension RESTResponse {
     /// Returns the path and query of the next page, relative to the base URL; nil if this is the last page.
     func nextPage(below base: String) -> String? {
         guard let link = header("Link"), link.hasSuffix("rel=\"next\""), let end = link.firstIndex(of: ">"), link.hasPrefix("<"),

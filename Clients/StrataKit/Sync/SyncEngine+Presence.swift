@@ -8,7 +8,7 @@ extension SyncEngine {
     func setPresence(_ choice: PresenceChoice) -> Bool {
         guard machine.isLive, socket != nil else { return false }
         connection.choose(choice)
-        tellPresence()
+        sendPresence()
         return true
     }
 
@@ -17,19 +17,19 @@ extension SyncEngine {
     ///   after the lists are loaded.
     func announcePresence(since: String?) {
         sendRequest("Presence.subscribe", id: "subscription")
-        tellPresence()
+        sendPresence()
         sendRequest("Presence.sync", id: "presence", data: ["ids": [.string(me.layerID)]])
         if let since { sendRequest("Presence.sync", id: "presence", data: ["since": .string(since)]) }
     }
 
-    private func tellPresence() {
+    private func sendPresence() {
         let status = JSONValue.string(connection.presence.rawValue)
         sendRequest("Presence.update", id: "status", data: [["operation": "set", "property": "status", "value": status]])
     }
 
     /// Requests the presence of users who are newly known or followed. The server sends only later changes without a
     /// request.
-    func askForPresence(of changes: [ObjectChange]) {
+    func requestPresence(of changes: [ObjectChange]) {
         guard machine.isLive else { return }
         var users =
             changes.compactMap { change -> JSONValue? in

@@ -16,16 +16,16 @@ extension SyncEngine {
 
     /// Updates the progress after a transaction has determined which conversations need older messages.
     func measure(_ findings: SyncFindings) {
-        if !findings.historyWanted.isEmpty { progress.measure { $0.wanted(findings.historyWanted) } }
+        if !findings.historyWanted.isEmpty { progress.measure { $0.historyNeeded(findings.historyWanted) } }
         for id in progress.fetched { measureHistory(of: id) }
     }
 
-    func measure(_ load: SyncLoad, answer: RESTAnswer) {
+    func measure(_ load: SyncLoad, answer: RESTResponse) {
         switch load {
         case .conversations:
             let ids = (answer.json.array ?? []).compactMap { ConversationID(parsing: $0["id"].string ?? "") }
-            progress.measure { $0.came(ids, of: answer.header("Layer-Count").flatMap { Int64($0) }.flatMap { WireObjects.count($0) }) }
-        case .conversation(let id): progress.measure { $0.came([id], of: nil) }
+            progress.measure { $0.pageReceived(ids, total: answer.header("Layer-Count").flatMap { Int64($0) }.flatMap { WireObjects.count($0) }) }
+        case .conversation(let id): progress.measure { $0.pageReceived([id], total: nil) }
         case .identities, .announcements, .blocks, .history: break
         }
     }
@@ -33,13 +33,13 @@ extension SyncEngine {
     // MARK: Older messages
 
     /// Fetches older messages on request of the app.
-    /// - Parameter goal: see ``StoreTransaction/wantHistory(of:_:)``.
+    /// - Parameter goal: see ``StoreTransaction/setHistoryGoal(of:_:)``.
     func fetchHistory(
         of id: ConversationID, _ goal: @Sendable (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal
     ) throws -> TransferProgress {
         let id = try core.read { try $0.resolve(id) }
         do {
-            try write { try $0.wantHistory(of: id, goal) }
+            try write { try $0.setHistoryGoal(of: id, goal) }
         } catch let error as StrataError where error.code == .manualSyncAlreadyInProgress {
             throw StrataError(error.code, error.message, progress: progressOfHistory(of: id))
         }

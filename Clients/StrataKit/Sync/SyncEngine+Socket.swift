@@ -94,7 +94,8 @@ extension SyncEngine {
 
     func socketLost(_ number: Int, failure: ConnectionFailure) {
         if socket?.number == number { dropSocket() }
-        performConnectionActions(connection.handle(.failed(number, isRenewed(failure) ? failure.atOnce : failure), at: .now, random: random))
+        let cause = isRenewed(failure) ? failure.reconnectingImmediately : failure
+        performConnectionActions(connection.handle(.failed(number, cause), at: .now, random: random))
         if !connection.isTrying { attemptEnded(.failed) }
         proceed()
     }
@@ -135,7 +136,7 @@ extension SyncEngine {
     /// Handles packets. One transaction stores all of them and the time to replay from.
     func packetsReceived(_ packets: [ReceivedPacket], on number: Int) {
         guard socket?.number == number else { return }
-        performConnectionActions(connection.handle(.heard(number), at: .now, random: random))
+        performConnectionActions(connection.handle(.received(number), at: .now, random: random))
         var later: [SyncMachine.Action] = []
         let isWritten = writeOrReconnect { store in
             for packet in packets { later += try self.applyPacket(packet, in: store) }
@@ -153,7 +154,7 @@ extension SyncEngine {
         var actions: [SyncMachine.Action] = []
         switch packet.type {
         case "response": actions = try applyResponse(packet, in: store)
-        case "signal": heard(packet, in: store)
+        case "signal": typingReceived(packet, in: store)
         default:
             machine.remember([packet.json])
             try store.applyPacket(packet.json)
@@ -163,7 +164,7 @@ extension SyncEngine {
     }
 
     private func applyResponse(_ packet: ReceivedPacket, in store: StoreTransaction) throws -> [SyncMachine.Action] {
-        let answer = SocketAnswer(packet: packet)
+        let answer = SocketResponse(packet: packet)
         switch packet.requestID ?? "" {
         case "baseline":
             return try performSyncActions(
@@ -213,7 +214,7 @@ extension SyncEngine {
 
     // MARK: Typing
 
-    private func heard(_ packet: ReceivedPacket, in store: StoreTransaction) {
+    private func typingReceived(_ packet: ReceivedPacket, in store: StoreTransaction) {
         guard var indicator = TypingIndicator(packet: packet.json), let user = indicator.sender.userID else { return }
         let isKnown = ((try? store.conversation(indicator.conversationID)) ?? nil) != nil
         if let known = (try? store.identity(user)) ?? nil { indicator.sender = StoreReader.identity(known) }

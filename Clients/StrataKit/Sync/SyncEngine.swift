@@ -140,9 +140,9 @@ actor SyncEngine {
             for (old, new) in outcome.findings.merged { dependencies.publish(.conversationMerged(from: old, into: new)) }
             measure(outcome.findings)
             performSyncActions(machine.stored(outcome.findings, cursor: core.cursor, at: .now))
-            tellTyping(of: outcome.changes)
+            updateTyping(of: outcome.changes)
             followContent(of: outcome.changes)
-            askForPresence(of: outcome.changes)
+            requestPresence(of: outcome.changes)
             return outcome.value
         } catch let error as DatabaseError {
             throw StrataError(.devicePersistenceFailure, "The store could not be written: \(error.resultCode)", underlying: [error])
@@ -194,7 +194,7 @@ actor SyncEngine {
         if hasNewParts { downloadNew() }
     }
 
-    private func tellTyping(of changes: [ObjectChange]) {
+    private func updateTyping(of changes: [ObjectChange]) {
         for change in changes {
             switch (change.object, change.kind) {
             case (.message(let message), .create):
@@ -275,11 +275,11 @@ actor SyncEngine {
             var body: JSONValue = ["request_id": .string(Self.requestID(id)), "method": .string(method), "data": data]
             if let objectID { body["object_id"] = .string(objectID) }
             socket.socket.enqueuePacket(["type": "request", "body": body])
-        case .rest(let method, let path, let body, let isNamed):
+        case .rest(let method, let path, let body, let isIdempotent):
             let (server, token) = (dependencies.server, token)
             startJob { engine in
                 var headers: [String: String] = [:]
-                if isNamed { headers["Strata-Mutation"] = id.lowercaseText }
+                if isIdempotent { headers["Strata-Mutation"] = id.lowercaseText }
                 do {
                     let answer = try await server.call(method, path, body: body, token: token, headers: headers)
                     await engine.answered(id, with: ServerAnswer(answer), to: token)
@@ -328,11 +328,11 @@ actor SyncEngine {
         case .retry(let error, let counts, let after):
             guard counts else {
                 // The connection may still be open. Without a delay, the request would be repeated in a loop.
-                if let after { requests.rest(operation, for: after) }
+                if let after { requests.suspend(operation, for: after) }
                 return
             }
             store.countTry(id)
-            if !requests.retry(operation, asked: after, random: random) {
+            if !requests.retry(operation, requested: after, random: random) {
                 try store.operationRefused(id, error: .gaveUp(after: requests.tries, error))
             }
         case .signInNeeded: startJob { await $0.sessionEnded(nonce: nil, of: $0.connection.socketToken) }

@@ -14,12 +14,12 @@ struct SyncMeter: Hashable, Sendable {
 
     /// Adds a page of the list of conversations.
     /// - Parameter total: the size of the whole list; nil if the server has not reported it.
-    mutating func came(_ ids: some Sequence<ConversationID>, of total: Int?) {
+    mutating func pageReceived(_ ids: some Sequence<ConversationID>, total: Int?) {
         known.formUnion(ids)
         listed = total ?? listed
     }
 
-    mutating func wanted(_ ids: some Sequence<ConversationID>) {
+    mutating func historyNeeded(_ ids: some Sequence<ConversationID>) {
         known.formUnion(ids)
         open.formUnion(ids)
     }

@@ -7,22 +7,22 @@ import StrataModel
 /// server may send more members, and a faulty one may send anything.
 enum WireObjects {
     /// A conversation from a list, an answer or a `create`.
-    struct ShownConversation {
+    struct ReceivedConversation {
         var record: ConversationRecord
         /// The position of the last change that the object contains.
         var position: Int64
         var epoch: String?
-        var lastMessage: ShownMessage?
+        var lastMessage: ReceivedMessage?
         var identities: [IdentityRecord]
     }
 
     /// A message, with the data of its sender contained in the object.
-    struct ShownMessage {
+    struct ReceivedMessage {
         var record: MessageRecord
         var sender: IdentityRecord?
     }
 
-    static func conversation(_ json: JSONValue, now: Int64) -> ShownConversation? {
+    static func conversation(_ json: JSONValue, now: Int64) -> ReceivedConversation? {
         guard let id = ConversationID(parsing: json["id"].string ?? ""), let position = position(json["position"]) else { return nil }
         let identities = (json["participants"].array ?? []).compactMap(basicIdentity)
         let record = ConversationRecord(
@@ -31,12 +31,12 @@ enum WireObjects {
             readReceipts: json["read_receipts"].bool ?? true, metadata: texts(json["metadata"]),
             unreadCount: count(json["unread_message_count"]) ?? 0,
             totalCount: count(json["total_message_count"]) ?? 0)
-        return ShownConversation(
+        return ReceivedConversation(
             record: record, position: position, epoch: json["epoch"].string, lastMessage: message(json["last_message"], now: now),
             identities: identities)
     }
 
-    static func message(_ json: JSONValue, now: Int64) -> ShownMessage? {
+    static func message(_ json: JSONValue, now: Int64) -> ReceivedMessage? {
         guard let id = MessageID(parsing: json["id"].string ?? ""), let position = messagePosition(json["position"]),
             let conversation = ConversationID(parsing: json["conversation"]["id"].string ?? "")
         else { return nil }
@@ -46,7 +46,7 @@ enum WireObjects {
             senderName: sender == nil ? json["sender"]["display_name"].string : nil, sentAt: time(json["sent_at"]) ?? now, receivedAt: now,
             updatedAt: time(json["updated_at"]), isUnread: json["is_unread"].bool ?? false, isSent: true, failure: nil,
             statuses: statuses(json["recipient_status"]), parts: (json["parts"].array ?? []).compactMap(part))
-        return ShownMessage(record: record, sender: sender)
+        return ReceivedMessage(record: record, sender: sender)
     }
 
     static func announcement(_ json: JSONValue, now: Int64) -> AnnouncementRecord? {

@@ -19,7 +19,7 @@ struct TypingSender: Sendable {
         /// The time of the next automatic action.
         var deadline: Instant
         /// The last signal on this connection, and its time.
-        var told: (action: TypingAction, at: Instant)?
+        var lastSignal: (action: TypingAction, at: Instant)?
     }
 
     private let periods: TypingPeriods
@@ -42,11 +42,11 @@ struct TypingSender: Sendable {
             guard typing.removeValue(forKey: conversationID) != nil, isConnected else { return nil }
             return Signal(action: .finish, conversationID: conversationID)
         }
-        let told = typing[conversationID]?.told
+        let lastSignal = typing[conversationID]?.lastSignal
         let deadline = now + (action == .begin ? periods.pause : periods.finish)
-        typing[conversationID] = Typing(action: action, deadline: deadline, told: told)
-        if let told, told.action == action, now < told.at + periods.repetition { return nil }
-        return tell(conversationID, at: now)
+        typing[conversationID] = Typing(action: action, deadline: deadline, lastSignal: lastSignal)
+        if let lastSignal, lastSignal.action == action, now < lastSignal.at + periods.repetition { return nil }
+        return sendSignal(in: conversationID, at: now)
     }
 
     /// Handles a sent message, which ends the typing on the server and for all receivers.
@@ -58,7 +58,7 @@ struct TypingSender: Sendable {
     /// Handles the loss of the connection. Conversations still move to `pause` and `finish`, but no signal is sent.
     mutating func connectionLost() {
         isConnected = false
-        for conversationID in typing.keys { typing[conversationID]?.told = nil }
+        for conversationID in typing.keys { typing[conversationID]?.lastSignal = nil }
     }
 
     /// Handles a new connection. Signals are sent only for conversations in which the user is currently typing.
@@ -66,7 +66,7 @@ struct TypingSender: Sendable {
         isConnected = true
         for conversationID in typing.keys { advance(conversationID, at: now) }
         let current = typing.filter { $0.value.action == .begin }.keys
-        return current.compactMap { tell($0, at: now) }
+        return current.compactMap { sendSignal(in: $0, at: now) }
     }
 
     /// Resets all conversations to idle without a signal, after a sign-out or a disconnect.
@@ -80,7 +80,7 @@ struct TypingSender: Sendable {
         let due = typing.filter { $0.value.deadline <= now }.sorted { $0.value.deadline < $1.value.deadline }.map(\.key)
         return due.compactMap { conversationID in
             advance(conversationID, at: now)
-            if typing[conversationID] != nil { return tell(conversationID, at: now) }
+            if typing[conversationID] != nil { return sendSignal(in: conversationID, at: now) }
             return isConnected ? Signal(action: .finish, conversationID: conversationID) : nil
         }
     }
@@ -88,13 +88,13 @@ struct TypingSender: Sendable {
     private mutating func advance(_ conversationID: ConversationID, at now: Instant) {
         while let current = typing[conversationID], current.deadline <= now {
             typing[conversationID] =
-                current.action == .begin ? Typing(action: .pause, deadline: current.deadline + periods.finish, told: current.told) : nil
+                current.action == .begin ? Typing(action: .pause, deadline: current.deadline + periods.finish, lastSignal: current.lastSignal) : nil
         }
     }
 
-    private mutating func tell(_ conversationID: ConversationID, at now: Instant) -> Signal? {
+    private mutating func sendSignal(in conversationID: ConversationID, at now: Instant) -> Signal? {
         guard isConnected, let action = typing[conversationID]?.action else { return nil }
-        typing[conversationID]?.told = (action, now)
+        typing[conversationID]?.lastSignal = (action, now)
         return Signal(action: action, conversationID: conversationID)
     }
 }

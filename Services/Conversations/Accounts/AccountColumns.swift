@@ -56,12 +56,12 @@ struct UserFindColumns: ColumnSet {
 /// The result columns of ``OpenSession``.
 struct SignInColumns: ColumnSet {
     let outcome: Column<String>
-    let told: ToldUsersColumns
+    let told: UserLogEntriesColumns
     let identity: IdentityColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
-        told = try ToldUsersColumns(&names)
+        told = try UserLogEntriesColumns(&names)
         identity = try IdentityColumns(&names)
     }
 }
@@ -72,9 +72,9 @@ struct SessionFindColumns: ColumnSet {
     let isSuspended: Column<Bool>
     private let app: Column<UUID>
     private let identity: BasicIdentityColumns
-    private let expiresAt: Column<Postgres.Timestamp>
-    private let createdAt: Column<Postgres.Timestamp>
-    private let replayableSince: Column<Postgres.Timestamp>
+    private let expiresAt: Column<PostgresTimestamp>
+    private let createdAt: Column<PostgresTimestamp>
+    private let replayableSince: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         isDue = try names.column("is_due")

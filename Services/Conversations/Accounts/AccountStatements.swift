@@ -94,7 +94,7 @@ struct OpenSession: PostgresQuery {
     let app: AppID
     let user: UserID
     let nonceDigest: [UInt8]
-    let nonceExpiresAt: Postgres.Timestamp
+    let nonceExpiresAt: PostgresTimestamp
     /// The SHA-256 of the new session's token.
     let digest: [UInt8]
     /// The lifetime of the unused session in seconds, if the app does not define one.

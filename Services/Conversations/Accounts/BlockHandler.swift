@@ -10,10 +10,10 @@ import SwiftProtobuf
 /// Answers the calls about blocks between users. The effects of a block are implemented where messages and
 /// conversations are written.
 struct BlockHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private var database: Database { support.database }
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(BlocksAPI.change) { try await self.change($0, in: $1) }
@@ -25,8 +25,8 @@ struct BlockHandler: CallHandler {
 
     private func change(_ request: ProtoChangeBlocksRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await change(request, for: caller) })
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.idempotent(caller) { try await change(request, for: caller) })
     }
 
     private func change(_ request: ProtoChangeBlocksRequest, for caller: Caller) async throws -> LogPosition? {
@@ -45,7 +45,7 @@ struct BlockHandler: CallHandler {
         let (row, columns) = (written.rows[0], try written.columns(of: ChangeBlocks.self))
         let outcome = try row[columns.outcome]
         if outcome == "too_many" { throw QuotaRefusal.blocked.failure(support.quotas) }
-        guard outcome == "ok" else { return written.place ?? .nowhere }
+        guard outcome == "ok" else { return written.place ?? .empty }
         support.publisher.notify(try columns.notices(in: row, of: caller.user, in: caller.app))
         if let place = written.place { return place }
         return LogPosition(userPosition: Position(try row[columns.position]))
@@ -55,7 +55,7 @@ struct BlockHandler: CallHandler {
 
     private func list(_ request: ProtoListBlocksRequest, in context: RPCContext) async throws -> ProtoListBlocksResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             ListBlocks(
                 app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
                 from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
@@ -73,7 +73,7 @@ struct BlockHandler: CallHandler {
     private func pairs(_ request: ProtoListBlocksRequest, in context: RPCContext) async throws -> ProtoBlockPairsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let pageSize = Int64(min(max(Int(request.pageSize), 1), BlocksAPI.pairsPageSize))
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             BlockPairs(app: caller.app, user: caller.user, from: request.hasFromUserID ? request.fromUserID : "", pageSize: pageSize), for: caller)
         return try support.reading {
             let columns = try rows.columns(of: BlockPairs.self)
@@ -101,7 +101,7 @@ struct ChangeBlocks: WriteQuery {
 
     static let statement = WriteStatement(
         "block.change", columns: "r.*", function: "conversations.change_blocks", arguments: (1...4).map { "$\($0)" },
-        place: WriteStatement.Place(userPosition: "r.position"))
+        place: WriteStatement.RecordExpressions(userPosition: "r.position"))
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .jsonb(operations), Value(limit)] }
 }

@@ -9,12 +9,12 @@ import SwiftProtobuf
 
 /// Answers the calls about following (docs/conformance.md §4.4).
 struct FollowingHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private var database: Database { support.database }
 
     private static let batchLimit = 1000
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.listFollowed) { try await self.listFollowed($0, in: $1) }
@@ -26,7 +26,7 @@ struct FollowingHandler: CallHandler {
 
     private func listFollowed(_ request: ProtoListFollowedRequest, in context: RPCContext) async throws -> ProtoListFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             ListFollowed(
                 app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
                 from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
@@ -43,8 +43,8 @@ struct FollowingHandler: CallHandler {
 
     private func follow(_ request: ProtoFollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await follow(request, for: caller) })
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.idempotent(caller) { try await follow(request, for: caller) })
     }
 
     private func follow(_ request: ProtoFollowRequest, for caller: Caller) async throws -> LogPosition? {
@@ -57,9 +57,9 @@ struct FollowingHandler: CallHandler {
         guard let written = try await support.write(query, for: caller) else { return nil }
         let columns = try written.columns(of: Follow.self)
         guard try written.rows[0][columns.entry.outcome] == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
-        if written.rows.count == 1 { return written.place ?? .nowhere }
+        if written.rows.count == 1 { return written.place ?? .empty }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
-        var place = LogPosition.nowhere
+        var place = LogPosition.empty
         let notices = try written.rows.dropFirst()
             .map { row in
                 let followed = UserID(trusted: try row[columns.followed])
@@ -75,15 +75,15 @@ struct FollowingHandler: CallHandler {
 
     private func unfollow(_ request: ProtoUnfollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await unfollow(request, for: caller) })
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.idempotent(caller) { try await unfollow(request, for: caller) })
     }
 
     private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> LogPosition? {
         let query = Unfollow(app: caller.app, user: caller.user, followed: request.followed)
         guard let written = try await support.write(query, for: caller) else { return nil }
         let (row, columns) = (written.rows[0], try written.columns(of: Unfollow.self))
-        guard try row[columns.outcome] == "ok" else { return written.place ?? .nowhere }
+        guard try row[columns.outcome] == "ok" else { return written.place ?? .empty }
         let (position, createdAt) = try columns.place(in: row)
         support.publisher.notify([notice(to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))])
         return written.place ?? LogPosition(userPosition: position)
@@ -97,7 +97,7 @@ struct FollowingHandler: CallHandler {
 
     private func followed(_ request: ProtoFollowedRequest, in context: RPCContext) async throws -> ProtoFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             ListAllFollowed(app: caller.app, user: caller.user), for: caller)
         let columns = try rows.columns(of: ListAllFollowed.self)
         return try .with { $0.userIds = try rows.map { try $0[columns.user] } }
@@ -112,9 +112,9 @@ struct FollowingHandler: CallHandler {
     }
 }
 
-extension CallSupport {
+extension ServiceContext {
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             IsFollowed(app: caller.app, user: caller.user, followed: user), for: caller)
         return try row(rows)[rows.columns(of: IsFollowed.self).answer]
     }

@@ -88,7 +88,7 @@ final class IdentityDirectory: Sendable {
         guard !unknown.isEmpty, try await isPossible() else { return }
         // Creating several rows may wait for locks on several keys. So the statement runs in its own transaction, in
         // the order of the keys.
-        let rows = try await database.runAlone(EnsureIdentities(app: app, users: Self.sorted(unknown)), deadline: deadline)
+        let rows = try await database.runExclusive(EnsureIdentities(app: app, users: Self.sorted(unknown)), deadline: deadline)
         _ = try remember(rows, of: unknown, in: app)
     }
 

@@ -52,7 +52,7 @@ struct Sessions: Sendable {
 
     /// Ends a session and closes its sockets. Does nothing if the session does not exist.
     func end(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) {
-        let rows = try await database.runAlone(EndSession(digest: digest), deadline: deadline)
+        let rows = try await database.runExclusive(EndSession(digest: digest), deadline: deadline)
         guard let row = rows.first else { return }
         do {
             let columns = try rows.columns(of: EndSession.self)
@@ -85,6 +85,6 @@ struct Sessions: Sendable {
 
     /// Prolongs sessions. Errors are ignored, because the session is still due at the next check.
     private func renew(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async {
-        _ = try? await database.runAlone(RenewSessions(digests: digests, lifetime: lifetime), deadline: deadline)
+        _ = try? await database.runExclusive(RenewSessions(digests: digests, lifetime: lifetime), deadline: deadline)
     }
 }

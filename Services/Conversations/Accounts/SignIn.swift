@@ -66,9 +66,9 @@ struct SignIn: Sendable {
     ) async throws(Failure) -> Opened {
         let session = SessionToken.random()
         do {
-            let rows = try await database.runAlone(
+            let rows = try await database.runExclusive(
                 OpenSession(
-                    app: app, user: user, nonceDigest: nonce.digest, nonceExpiresAt: Postgres.Timestamp(nonce.expiresAt), digest: session.digest,
+                    app: app, user: user, nonceDigest: nonce.digest, nonceExpiresAt: PostgresTimestamp(nonce.expiresAt), digest: session.digest,
                     lifetime: sessionLifetime.components.seconds, claims: try properties.json()), deadline: deadline)
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
             let columns = try rows.columns(of: OpenSession.self)
@@ -97,6 +97,6 @@ struct SignIn: Sendable {
     }
 }
 
-extension Postgres.Timestamp {
+extension PostgresTimestamp {
     init(_ date: Date) { self.init(microseconds: Int64((date.timeIntervalSince1970 * 1_000_000).rounded())) }
 }

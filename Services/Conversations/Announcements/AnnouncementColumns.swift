@@ -9,7 +9,7 @@ struct AnnouncementColumns: ColumnSet {
     private let position: Column<Int64>
     private let senderName: Column<String>
     private let senderUser: Column<String>
-    private let sentAt: Column<Postgres.Timestamp>
+    private let sentAt: Column<PostgresTimestamp>
     private let parts: Column<[UInt8]>
     private let notification: Column<String>
     private let status: Column<Int64>
@@ -43,22 +43,22 @@ struct AnnouncementColumns: ColumnSet {
 /// The result columns of ``Announce``.
 struct AnnouncementSendColumns: ColumnSet {
     let outcome: Column<String>
-    let sentAt: Column<Postgres.Timestamp>
+    let sentAt: Column<PostgresTimestamp>
     /// The stored parts, encoded.
     let parts: Column<[UInt8]>
-    let told: ToldUsersColumns
+    let told: UserLogEntriesColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
         sentAt = try names.column("sent_at")
         parts = try names.column("parts")
-        told = try ToldUsersColumns(&names)
+        told = try UserLogEntriesColumns(&names)
     }
 }
 
 /// The result columns of ``GetSentAnnouncement``.
 struct SentAnnouncementColumns: ColumnSet {
-    let sentAt: Column<Postgres.Timestamp>
+    let sentAt: Column<PostgresTimestamp>
     /// The stored parts, encoded.
     let parts: Column<[UInt8]>
 

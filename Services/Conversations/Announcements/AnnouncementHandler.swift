@@ -9,13 +9,13 @@ import SwiftProtobuf
 
 /// Answers the calls about announcements (docs/conformance.md §9).
 struct AnnouncementHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private let announcements: Announcements
     private var database: Database { support.database }
 
     private static let recipientLimit = 100_000
 
-    init(_ support: CallSupport) {
+    init(_ support: ServiceContext) {
         self.support = support
         announcements = Announcements(support)
     }
@@ -32,7 +32,7 @@ struct AnnouncementHandler: CallHandler {
 
     private func announce(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> ProtoAnnounceResponse {
         let caller = try Self.caller(request, context)
-        let sent = try await support.once(caller) { () async throws -> Sent? in
+        let sent = try await support.idempotent(caller) { () async throws -> Sent? in
             try await send(request, for: caller)
         } answer: { _ in
             try await find(request, for: caller)
@@ -52,7 +52,7 @@ struct AnnouncementHandler: CallHandler {
     }
 
     private static func caller(_ request: ProtoAnnounceRequest, _ context: RPCContext) throws -> Caller {
-        try Caller(app: request.appID, user: UserID.appServer.rawValue, mutation: request.hasMutation ? request.mutation : nil, context)
+        try Caller(app: request.appID, user: UserID.appServer.rawValue, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
     }
 
     /// Finds the announcement that was sent under the request's idempotency key.
@@ -151,10 +151,10 @@ struct AnnouncementHandler: CallHandler {
     private func listAnnouncements(_ request: ProtoListAnnouncementsRequest, in context: RPCContext) async throws -> ProtoListAnnouncementsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try AnnouncementID(contract: request.fromID) : nil
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             ListAnnouncements(
                 app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
-                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
+                maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let columns = try rows.columns(of: ListAnnouncements.self)
         guard try header[columns.outcome] == "ok" else {
@@ -178,7 +178,7 @@ struct AnnouncementHandler: CallHandler {
 
     private func giveAnnouncementReceipt(_ request: ProtoGiveAnnouncementReceiptRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         let id = try AnnouncementID(contract: request.announcementID)
         guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
         let status: RecipientStatus = kind == .read ? .read : .delivered
@@ -189,7 +189,7 @@ struct AnnouncementHandler: CallHandler {
 
     private func deleteAnnouncement(_ request: ProtoDeleteAnnouncementRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         let id = try AnnouncementID(contract: request.announcementID)
         return try await write(
             RemoveAnnouncement(app: caller.app, user: caller.user, announcement: id), for: caller,
@@ -199,12 +199,12 @@ struct AnnouncementHandler: CallHandler {
     private func write<Query: WriteQuery>(
         _ query: Query, for caller: Caller, telling content: UserChange.Content
     ) async throws -> ProtoChangePlace where Query.Columns == UserEntryColumns {
-        let place = try await support.once(caller) { () async throws -> LogPosition? in
+        let place = try await support.idempotent(caller) { () async throws -> LogPosition? in
             guard let written = try await support.write(query, for: caller) else { return nil }
             let (row, columns) = (written.rows[0], try written.columns(of: Query.self))
             let outcome = try row[columns.outcome]
             try Refusal.check(outcome, what: "announcement")
-            guard outcome == "ok" else { return written.place ?? .nowhere }
+            guard outcome == "ok" else { return written.place ?? .empty }
             let (position, createdAt) = try columns.place(in: row)
             support.publisher.notify([notice(in: caller.app, to: caller.user, at: position, createdAt: createdAt, content: content)])
             return written.place ?? LogPosition(userPosition: position)

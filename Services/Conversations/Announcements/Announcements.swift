@@ -9,9 +9,9 @@ import SwiftProtobuf
 
 /// Reads announcements as one recipient sees them.
 struct Announcements: Sendable {
-    private let support: CallSupport
+    private let support: ServiceContext
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     /// Returns an announcement. nil if it was not sent to the caller, or the caller has removed it.
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
@@ -58,7 +58,7 @@ struct Announce: WriteQuery {
 
     static let statement = WriteStatement(
         "announcement.send", columns: "r.*", function: "conversations.announce", arguments: ["$1", "$2", "$3", "$4", "$5::text[]", "$6", "$7", "$8"],
-        place: WriteStatement.Place(), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(), isIdempotent: true)
 
     var parameters: [Value] {
         [

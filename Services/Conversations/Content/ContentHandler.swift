@@ -9,13 +9,13 @@ import SwiftProtobuf
 /// Answers the calls about rich content: its description and the users who can see it (docs/conformance.md §8). The
 /// gateways store the bytes.
 struct ContentHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private var database: Database { support.database }
 
     /// The maximum number of contents that one call sweeps or forgets.
     private static let batchLimit = 1000
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(AccountAPI.createContent) { try await self.createContent($0, in: $1) }
@@ -32,7 +32,7 @@ struct ContentHandler: CallHandler {
         let quotas = support.quotas
         let conversation = request.hasConversationID ? try ConversationID(contract: request.conversationID) : nil
         // The statement locks the quotas of the user and of the app, so it runs in its own transaction.
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             CreateContent(
                 content: id, app: caller.app, owner: caller.user, mimeType: request.mimeType, size: request.size,
                 // Uploads of the app's own server count only towards the app's quota.
@@ -51,7 +51,7 @@ struct ContentHandler: CallHandler {
 
     private func finishContent(_ request: ProtoFinishContentRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let id = try ContentID(contract: request.contentID)
-        let rows = try await database.runAlone(FinishContent(content: id), deadline: context.deadline)
+        let rows = try await database.runExclusive(FinishContent(content: id), deadline: context.deadline)
         if rows.isEmpty { throw Failure.notFound("content") }
         return ProtoEmpty()
     }
@@ -79,7 +79,7 @@ struct ContentHandler: CallHandler {
 
     private func sweepContents(_ request: ProtoSweepContentsRequest, in context: RPCContext) async throws -> ProtoSweepContentsResponse {
         let limit = min(max(Int(request.limit), 1), Self.batchLimit)
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             SweepContents(age: max(request.age, 0), limit: Int64(limit)), deadline: context.deadline)
         let columns = try rows.columns(of: SweepContents.self)
         return try .with { $0.doomed = try rows.map { Data(uuid: try $0[columns.content]) } }
@@ -88,7 +88,7 @@ struct ContentHandler: CallHandler {
     private func forgetContents(_ request: ProtoForgetContentsRequest, in context: RPCContext) async throws -> ProtoEmpty {
         guard request.contentIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let ids = try request.contentIds.map { try ContentID(contract: $0).rawValue }
-        _ = try await database.runAlone(ForgetContents(contents: ids), deadline: context.deadline)
+        _ = try await database.runExclusive(ForgetContents(contents: ids), deadline: context.deadline)
         return ProtoEmpty()
     }
 }

@@ -9,10 +9,10 @@ import StrataModel
 
 /// Patches conversations, their participants and their metadata, and deletes conversations.
 struct ConversationEditor: Sendable {
-    private let support: CallSupport
+    private let support: ServiceContext
     private var database: Database { support.database }
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     // MARK: Patch
 
@@ -27,7 +27,7 @@ struct ConversationEditor: Sendable {
         var receiptPolicy: ReceiptPolicy = []
         var epoch = ""
         var metadata: (position: Position, createdAt: StrataModel.Timestamp, effects: [MetadataEffect])?
-        var numbers: [UserID: UserNumbers] = [:]
+        var counts: [UserID: UserCounts] = [:]
     }
 
     /// Patches a conversation.
@@ -36,8 +36,8 @@ struct ConversationEditor: Sendable {
     func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ([Change], LogPosition) {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
-        return try await support.once(caller) {
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return try await support.idempotent(caller) {
             try await patchConversation(request, for: caller)
         } answer: {
             ([], $0.place)
@@ -65,7 +65,7 @@ struct ConversationEditor: Sendable {
             maxKeys: limits.keys, maxBytes: limits.bytes, isLimited: !caller.isServer && !request.byServer)
         // Adding participants can wait for a lock on `following`. Run it in its own transaction, so that it does not
         // delay a group.
-        guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .alone) else { return nil }
+        guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .exclusive) else { return nil }
         var patched = try support.reading { try self.patched(written) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
         let identities = try await support.directory.basic(
@@ -102,7 +102,7 @@ struct ConversationEditor: Sendable {
         return users.map(\.rawValue)
     }
 
-    private func patched(_ written: Written) throws -> Patched {
+    private func patched(_ written: WriteResult) throws -> Patched {
         let (row, columns) = (written.rows[0], try written.columns(of: PatchConversation.self))
         let outcome = try row[columns.outcome]
         if outcome == "too_many" { throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users") }
@@ -123,7 +123,7 @@ struct ConversationEditor: Sendable {
         if let number = try row[optional: columns.position], let createdAt = try row[optional: columns.createdAt] {
             let position = Position(number)
             patched.participants = (position, StrataModel.Timestamp(createdAt))
-            patched.numbers = try columns.numbers.numbers(in: row, at: position)
+            patched.counts = try columns.counts.counts(in: row, at: position)
         }
         if let position = try row[optional: columns.metadataPosition], let createdAt = try row[optional: columns.metadataCreatedAt],
             let effects = try row[optional: columns.effects]
@@ -145,7 +145,7 @@ struct ConversationEditor: Sendable {
                 participants: patched.all.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil, position: place.position,
                 epoch: patched.epoch, receiptPolicy: patched.receiptPolicy)
         return caller.change(
-            in: id, at: place.position, createdAt: place.createdAt, messageCount: patched.messageCount, numbers: patched.numbers,
+            in: id, at: place.position, createdAt: place.createdAt, messageCount: patched.messageCount, counts: patched.counts,
             content: .participantsChanged(
                 added: patched.added.map { identities[$0] ?? BasicIdentity(userID: $0) }, removed: patched.removed,
                 distinctCleared: patched.distinctCleared, conversation: conversation))
@@ -156,8 +156,8 @@ struct ConversationEditor: Sendable {
     func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> LogPosition {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
-        return try await support.once(caller) { try await deleteConversation(request, for: caller) }
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return try await support.idempotent(caller) { try await deleteConversation(request, for: caller) }
     }
 
     private func deleteConversation(_ request: ProtoDeleteConversationRequest, for caller: Caller) async throws -> LogPosition? {
@@ -191,7 +191,7 @@ struct ConversationEditor: Sendable {
         var former: [UserNotice] = []
     }
 
-    private func deleted(_ written: Written, of id: ConversationID, mode: DeletionMode, by caller: Caller) throws -> Deleted {
+    private func deleted(_ written: WriteResult, of id: ConversationID, mode: DeletionMode, by caller: Caller) throws -> Deleted {
         let (row, columns) = (written.rows[0], try written.columns(of: DeleteConversation.self))
         try Refusal.check(try row[columns.outcome], what: "conversation")
         let position = try row[optional: columns.position].map { Position($0) }

@@ -11,13 +11,13 @@ import SwiftProtobuf
 /// Answers the calls about conversations. Each write is one function in the database. The handler returns its result to
 /// the caller and publishes it.
 struct ConversationHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private var database: Database { support.database }
 
     /// The maximum number of conversations or messages on a page. It overrides the caller's page size.
     static let pageLimit: Int32 = 1000
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.createConversation) { try await self.createConversation($0, in: $1) }
@@ -35,8 +35,8 @@ struct ConversationHandler: CallHandler {
     {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
-        return try await support.once(caller) {
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return try await support.idempotent(caller) {
             try await carryOut(request, for: caller)
         } answer: { earlier in
             let id = earlier.object.map { ConversationID(rawValue: $0) }
@@ -66,7 +66,7 @@ struct ConversationHandler: CallHandler {
             metadataPaths: leaves?.map(\.path.dotted), metadataValues: leaves?.map(\.value), participantsLimit: support.participantsLimit,
             origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3), isLimited: !caller.isServer && !request.byServer)
         // A creation locks two keys, the id and the set of participants, so it runs in its own transaction.
-        let route: CallSupport.Route = leaves?.isLarge == true ? .large : .alone
+        let route: ServiceContext.Route = leaves?.isLarge == true ? .large : .exclusive
         guard let written = try await support.write(query, for: caller, on: route) else { return nil }
         let (outcome, createdAt, shownAt, view) = try support.reading {
             let (row, columns) = (written.rows[0], try written.columns(of: CreateConversation.self))
@@ -135,11 +135,11 @@ struct ConversationHandler: CallHandler {
     private func listConversations(_ request: ProtoListConversationsRequest, in context: RPCContext) async throws -> ProtoListConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             ListConversations(
                 app: caller.app, user: caller.user, byLastMessage: request.byLastMessage,
                 pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from,
-                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
+                maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let (total, later, views, hasMore) = try support.reading {
             let columns = try rows.columns(of: ListConversations.self)
@@ -178,8 +178,8 @@ struct ConversationHandler: CallHandler {
             throw Failure(.invalidRequest, "At most \(Self.pageLimit) conversations can be asked for at once.")
         }
         let ids = try request.conversationIds.map { try ConversationID(contract: $0).rawValue }
-        let rows = try await database.runAlone(
-            GetConversations(app: caller.app, user: caller.user, conversations: ids, maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
+        let rows = try await database.runExclusive(
+            GetConversations(app: caller.app, user: caller.user, conversations: ids, maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let (views, covered) = try support.reading {
             let columns = try rows.columns(of: GetConversations.self)
             return (try rows.compactMap { try ViewRow($0, by: columns.view) }, try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0)
@@ -196,9 +196,9 @@ struct ConversationHandler: CallHandler {
     private func markAllRead(_ request: ProtoMarkAllReadRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         var readUpTo: Int64?
-        let place = try await support.once(caller) { try await markAllRead(request, for: caller, readUpTo: &readUpTo) }
+        let place = try await support.idempotent(caller) { try await markAllRead(request, for: caller, readUpTo: &readUpTo) }
         var answer = ProtoChangePlace(place)
         if let readUpTo { answer.readUpTo = readUpTo }
         return answer
@@ -219,14 +219,14 @@ struct ConversationHandler: CallHandler {
             try Refusal.check(outcome, what: "conversation")
             guard outcome == "ok" else { return nil }
             let position = Position(try row[columns.position])
-            let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
+            let counts = UserCounts(excluded: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
             let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
             // If a block hides a message from the user, the change names the visible messages instead of "all read".
             let named = try row[optional: columns.receipts].map { try LogRow.receipts(in: $0) }
             return caller.change(
                 in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
-                numbers: [caller.user: numbers],
-                content: named ?? .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
+                counts: [caller.user: counts],
+                content: named ?? .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), audience: told))
         }
         if let change { support.publisher.publish([change]) }
         return written.place ?? LogPosition(position: change?.position)
@@ -245,7 +245,7 @@ struct ConversationHandler: CallHandler {
     }
 }
 
-extension CallSupport {
+extension ServiceContext {
     /// Returns the reason why the app's own server does not find a conversation: it was deleted, or it never existed.
     func absence(of id: ConversationID, for caller: Caller) async throws(Failure) -> Failure {
         let rows = try await database.run(FindAbsence(app: caller.app, conversation: id), deadline: caller.deadline)

@@ -264,10 +264,10 @@ struct GiveRecordedReceipts: PostgresQuery {
 }
 
 /// Reads the state of a user's logs now and at a given time.
-struct Baseline: PostgresQuery {
+struct ReadBaseline: PostgresQuery {
     let app: AppID
     let user: UserID
-    let since: Postgres.Timestamp
+    let since: PostgresTimestamp
 
     typealias Columns = BaselineColumns
 
@@ -276,17 +276,17 @@ struct Baseline: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since)] }
 }
 
-/// ``Baseline`` with the epoch, which ``EpochColumns`` reads.
+/// ``ReadBaseline`` with the epoch, which ``EpochColumns`` reads.
 ///
 /// The epoch is read on the same connection, after the rest. So it belongs to the database that was read, even if
 /// another database replaces it.
 struct ReplayBaseline: PostgresQuery {
     let app: AppID
     let user: UserID
-    let since: Postgres.Timestamp
+    let since: PostgresTimestamp
     let knownEpoch: String?
     /// The end of the write-ahead log when the epoch was read.
-    let reached: Int64?
+    let walEnd: Int64?
 
     typealias Columns = BaselineColumns
 
@@ -297,17 +297,17 @@ struct ReplayBaseline: PostgresQuery {
             LEFT JOIN LATERAL conversations.check_replay($3, $4::text, $5::int8) e ON b.conversation_id IS NULL
             """, isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since), Value(knownEpoch), Value(reached)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since), Value(knownEpoch), Value(walEnd)] }
 }
 
-/// ``Baseline`` at a time relative to the database's clock, so that the gateways' clocks have no influence. The time is
-/// not before `notBefore`, unless the clock was set back since then.
+/// ``ReadBaseline`` at a time relative to the database's clock, so that the gateways' clocks have no influence. The
+/// time is not before `notBefore`, unless the clock was set back since then.
 struct RecentBaseline: PostgresQuery {
     let app: AppID
     let user: UserID
     /// The age of the baseline in microseconds.
     let recent: Int64
-    let notBefore: Postgres.Timestamp
+    let notBefore: PostgresTimestamp
 
     typealias Columns = BaselineColumns
 
@@ -368,7 +368,7 @@ struct ReadChanges: PostgresQuery {
 ///
 /// If the time is in the future, because the clock was set back, the present time replaces it.
 struct ReadHeads: PostgresQuery {
-    let since: Postgres.Timestamp?
+    let since: PostgresTimestamp?
 
     typealias Columns = HeadsColumns
 

@@ -10,12 +10,12 @@ import SwiftProtobuf
 /// Answers the call of a client's first load: a page of conversations with messages of each. One statement reads
 /// everything.
 struct FirstLoadHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
 
     /// The maximum number of messages with one conversation, even if more are unread.
     static let messagesLimit: Int64 = 1000
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.loadConversations) { try await self.loadConversations($0, in: $1) }
@@ -31,12 +31,12 @@ struct FirstLoadHandler: CallHandler {
     private func loadConversations(_ request: ProtoLoadConversationsRequest, in context: RPCContext) async throws -> ProtoLoadConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
-        let rows = try await support.database.runAlone(
+        let rows = try await support.database.runExclusive(
             LoadConversations(
                 app: caller.app, user: caller.user, byLastMessage: request.byLastMessage,
                 pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
                 messages: request.hasMessages ? min(max(Int64(request.messages), 1), Self.messagesLimit) : nil, messagesLimit: Self.messagesLimit,
-                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
+                maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let (total, items, hasMore) = try support.reading {
             let columns = try rows.columns(of: LoadConversations.self)

@@ -8,9 +8,9 @@ import SwiftProtobuf
 
 /// Answers the calls about push tokens, by which devices without a socket are reached (docs/conformance.md §3.7).
 struct PushTokenHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(AccountAPI.setPushToken) { try await self.setPushToken($0, in: $1) }
@@ -19,27 +19,27 @@ struct PushTokenHandler: CallHandler {
 
     private func setPushToken(_ request: ProtoSetPushTokenRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         let token = request.token
         let query = SetPushToken(
             app: caller.app, device: token.deviceID, user: caller.user, type: token.type, token: token.token,
             bundle: token.hasApnsBundleID ? token.apnsBundleID : nil, sender: token.hasGcmSenderID ? token.gcmSenderID : nil,
             version: token.hasIosVersion ? token.iosVersion : nil, limit: support.quotas.pushTokens)
-        _ = try await support.once(caller) {
+        _ = try await support.idempotent(caller) {
             // The statement locks the user's quota, so it runs in its own transaction.
             guard let written = try await support.write(query, for: caller) else { return nil }
             let columns = try written.columns(of: SetPushToken.self)
             guard try written.rows[0][columns.outcome] == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
-            return .nowhere
+            return .empty
         }
         return ProtoChangePlace()
     }
 
     private func deletePushToken(_ request: ProtoDeletePushTokenRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         let query = DeletePushToken(app: caller.app, user: caller.user, device: request.deviceID)
-        _ = try await support.once(caller) { try await support.write(query, for: caller).map { _ in .nowhere } }
+        _ = try await support.idempotent(caller) { try await support.write(query, for: caller).map { _ in .empty } }
         return ProtoChangePlace()
     }
 }

@@ -64,7 +64,7 @@ final class IndexBuilder: Service {
     /// - Returns: the number of processed conversations or entries. 0: no work is possible at the moment. nil: no index
     ///   is unfinished.
     func step(batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
-        let rows = try await database.runAlone(AppsWithUnfinishedIndexes(), deadline: deadline)
+        let rows = try await database.runExclusive(AppsWithUnfinishedIndexes(), deadline: deadline)
         guard let row = rows.first else { return nil }
         var apps: Set<AppID>
         do { apps = try rows.columns(of: AppsWithUnfinishedIndexes.self).apps(in: row) } catch { throw Failure(reading: error) }
@@ -88,7 +88,7 @@ final class IndexBuilder: Service {
     /// Processes one batch of this app.
     /// - Returns: the same numbers as ``step(batch:deadline:)``.
     private func step(for app: AppID, batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
-        let rows = try await database.runAlone(BuildIndexes(app: app, limit: batch), deadline: deadline)
+        let rows = try await database.runExclusive(BuildIndexes(app: app, limit: batch), deadline: deadline)
         guard let row = rows.first else { return nil }
         do {
             let done = try row[optional: rows.columns(of: BuildIndexes.self).lookedAt]

@@ -9,10 +9,10 @@ import SwiftProtobuf
 
 /// Answers the calls about indexes of metadata, and queries by them.
 struct IndexHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private var database: Database { support.database }
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(IndexAPI.findConversations) { try await self.find($0, in: $1) }
@@ -29,7 +29,7 @@ struct IndexHandler: CallHandler {
             app: try AppID(contract: request.appID), user: user, condition: condition,
             pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
             from: request.hasFromID ? try ConversationID(contract: request.fromID) : nil)
-        let rows = try await database.runAlone(query, deadline: context.deadline)
+        let rows = try await database.runExclusive(query, deadline: context.deadline)
         let row = try support.row(rows)
         return try support.reading {
             let columns = try rows.columns(of: FindConversations.self)
@@ -59,7 +59,7 @@ struct IndexHandler: CallHandler {
     }
 
     private func list(_ request: ProtoListIndexesRequest, in context: RPCContext) async throws -> ProtoListIndexesResponse {
-        let rows = try await database.runAlone(ListIndexes(app: try AppID(contract: request.appID)), deadline: context.deadline)
+        let rows = try await database.runExclusive(ListIndexes(app: try AppID(contract: request.appID)), deadline: context.deadline)
         let indexes = try support.reading {
             let columns = try rows.columns(of: ListIndexes.self)
             return try rows.compactMap { try columns.index(in: $0) }
@@ -70,19 +70,20 @@ struct IndexHandler: CallHandler {
     private func add(_ request: ProtoAddIndexRequest, in context: RPCContext) async throws -> ProtoAddIndexResponse {
         let path = try MetadataPath(validating: request.path)
         try path.checkSettable()
-        let rows = try await database.runAlone(
-            AddIndex(app: try AppID(contract: request.appID), path: path, most: Int64(MetadataIndex.most)), deadline: context.deadline)
+        let rows = try await database.runExclusive(
+            AddIndex(app: try AppID(contract: request.appID), path: path, most: Int64(MetadataIndex.maximumPerApp)), deadline: context.deadline)
         let row = try support.row(rows)
         let (outcome, index) = try support.reading {
             let columns = try rows.columns(of: AddIndex.self)
             return (try row[columns.outcome], try columns.index.index(in: row))
         }
         if outcome == "too_many" {
-            throw Failure.invalid("property", reason: "cannot be indexed: the app has \(MetadataIndex.most) indexes, which is the most")
+            throw Failure.invalid("property", reason: "cannot be indexed: the app has \(MetadataIndex.maximumPerApp) indexes, which is the most")
         }
         if outcome == "removing" {
             throw Failure.invalid(
-                "property", reason: "cannot be indexed now: \(MetadataIndex.most) indexes of the app are still being removed. Try again later")
+                "property",
+                reason: "cannot be indexed now: \(MetadataIndex.maximumPerApp) indexes of the app are still being removed. Try again later")
         }
         guard let index else { throw Failure.invalidApp }
         return .with {
@@ -93,7 +94,7 @@ struct IndexHandler: CallHandler {
 
     private func remove(_ request: ProtoRemoveIndexRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let query = RemoveIndex(app: try AppID(contract: request.appID), path: MetadataPath(trusted: request.path))
-        let rows = try await database.runAlone(query, deadline: context.deadline)
+        let rows = try await database.runExclusive(query, deadline: context.deadline)
         let row = try support.row(rows)
         guard try support.reading({ try row[rows.columns(of: RemoveIndex.self).answer] }) else { throw Failure.notFound("index") }
         return ProtoEmpty()

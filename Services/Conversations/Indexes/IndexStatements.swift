@@ -30,7 +30,7 @@ struct FindConversations: PostgresQuery {
             }
         return [
             .uuid(app.rawValue), .text(user?.rawValue ?? ""), .text(condition.path.dotted), .text(kind), Value(text), .int8(pageSize),
-            Value(from?.rawValue), .int8(Int64(MetadataCondition.counted)),
+            Value(from?.rawValue), .int8(Int64(MetadataCondition.countLimit)),
         ]
     }
 }
@@ -114,8 +114,8 @@ struct BuildIndexes: PostgresQuery {
 /// The columns of a declared key path.
 struct IndexColumns: ColumnSet {
     private let path: Column<String>
-    private let createdAt: Column<Postgres.Timestamp>
-    private let readyAt: Column<Postgres.Timestamp>
+    private let createdAt: Column<PostgresTimestamp>
+    private let readyAt: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         path = try names.column("path")

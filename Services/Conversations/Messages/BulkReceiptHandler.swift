@@ -11,11 +11,11 @@ import SwiftProtobuf
 /// Answers the call by which one user gives receipts for many messages of one conversation. Such a call becomes one
 /// change immediately, whereas single receipts are gathered first.
 struct BulkReceiptHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private let given = Counter(label: "strata_conversations_receipts_total")
     private let changes = Counter(label: "strata_conversations_receipt_changes_total")
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.giveReceipts) { try await self.giveReceipts($0, in: $1) }
@@ -24,7 +24,7 @@ struct BulkReceiptHandler: CallHandler {
     private func giveReceipts(_ request: ProtoGiveReceiptsRequest, in context: RPCContext) async throws -> ProtoGiveReceiptsResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         let conversation = try ConversationID(contract: request.conversationID)
         guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
         guard request.messageIds.count <= ConversationsAPI.maximumReceipts else {
@@ -52,7 +52,7 @@ struct BulkReceiptHandler: CallHandler {
             audienceLimit: support.receiptAudienceLimit,
             origin: caller.origin)
         given.increment(by: messages.count)
-        return try await support.once(caller) {
+        return try await support.idempotent(caller) {
             // The statement takes as long as hundreds of single receipts, so it runs in its own transaction.
             guard let written = try await support.write(query, for: caller) else { return nil }
             let (change, ignored) = try support.reading {
@@ -73,7 +73,7 @@ struct BulkReceiptHandler: CallHandler {
 
     /// Returns the messages that the user at present does not see in the conversation.
     private func unseen(_ messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> [MessageID] {
-        let rows = try await support.database.runAlone(
+        let rows = try await support.database.runExclusive(
             SeenMessages(app: caller.app, user: caller.user, conversation: conversation, messages: messages), for: caller)
         let columns = try rows.columns(of: SeenMessages.self)
         let seen = Set(try rows.map { MessageID(rawValue: try $0[columns.message]) })

@@ -16,7 +16,7 @@ import StrataModel
 ///
 /// Typing is published in the same form as by the presence service. It ends automatically if it is not renewed.
 struct DelayedMessages: Service {
-    private let support: CallSupport
+    private let support: ServiceContext
     private let logger: Logger
     private let sent = Counter(label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "sent")])
     private let dropped = Counter(label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "dropped")])
@@ -36,9 +36,9 @@ struct DelayedMessages: Service {
     /// The maximum number of typing users in one transaction.
     private static let typingBatch: Int64 = 200
     /// The time after which the search is repeated, because other apps may have become due.
-    private static let lookAgainAfter = Duration.milliseconds(200)
+    private static let repeatSearchAfter = Duration.milliseconds(200)
 
-    init(_ support: CallSupport, logger: Logger) {
+    init(_ support: ServiceContext, logger: Logger) {
         self.support = support
         self.logger = logger
     }
@@ -47,13 +47,13 @@ struct DelayedMessages: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var pause = Duration.zero
-            while (try? await Task.sleep(for: pause)) != nil { pause = await workOff() }
+            while (try? await Task.sleep(for: pause)) != nil { pause = await sendDue() }
         }
     }
 
     /// Sends and announces everything that is due.
     /// - Returns: the pause before the next search.
-    func workOff() async -> Duration {
+    func sendDue() async -> Duration {
         var turns = AppTurns()
         do {
             while !Task.isCancelled {
@@ -84,12 +84,12 @@ struct DelayedMessages: Service {
     /// Searches for due work and serves the apps in turn. It ends early if another search may find more.
     /// - Returns: nil to search again at once; otherwise the pause before the next search.
     private func round(_ turns: inout AppTurns) async throws -> Duration? {
-        let found = try await look()
-        let lookedAt = ContinuousClock.now
+        let found = try await findDue()
+        let searchedAt = ContinuousClock.now
         var (waiting, hasDone, hasFailed, isCut) = (found.waiting, false, false, false)
         while let app = turns.next(among: waiting.keys), var work = waiting[app] {
             let start = ContinuousClock.now
-            isCut = start - lookedAt > Self.lookAgainAfter
+            isCut = start - searchedAt > Self.repeatSearchAfter
             if work.isEmpty || isCut { break }
             if work.isTyping {
                 work.isTyping = false
@@ -109,8 +109,8 @@ struct DelayedMessages: Service {
         return hasFailed ? Self.longestPause : found.pause
     }
 
-    private func look() async throws -> (waiting: [AppID: Work], pause: Duration) {
-        let rows = try await support.database.runAlone(
+    private func findDue() async throws -> (waiting: [AppID: Work], pause: Duration) {
+        let rows = try await support.database.runExclusive(
             DueDelayed(after: .random(), apps: Self.appBatch, limit: Int64(Self.sendBatch)), deadline: .now + .seconds(30))
         let columns = try rows.columns(of: DueDelayed.self)
         var (waiting, pause): ([AppID: Work], Duration) = ([:], Self.longestPause)
@@ -129,7 +129,7 @@ struct DelayedMessages: Service {
     /// Publishes which users of an app are still typing, and which have finished.
     /// - Returns: false if no user was typing.
     private func announceTyping(in app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await support.database.runAlone(TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
+        let rows = try await support.database.runExclusive(TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
         let columns = try rows.columns(of: TypeDelayed.self)
         for row in rows {
             guard let actor = try row[optional: columns.actor].map({ UserID(trusted: $0) }) else { continue }
@@ -151,7 +151,7 @@ struct DelayedMessages: Service {
             return try await send(id, deadline: deadline)
         } catch {
             report(error)
-            _ = try await support.database.runAlone(PutOffDelayed(message: id), deadline: deadline)
+            _ = try await support.database.runExclusive(PutOffDelayed(message: id), deadline: deadline)
             return false
         }
     }
@@ -159,7 +159,7 @@ struct DelayedMessages: Service {
     /// Sends a due message.
     /// - Returns: false if another instance sends it.
     private func send(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await support.database.runAlone(SendDelayed(message: id), deadline: deadline)
+        let rows = try await support.database.runExclusive(SendDelayed(message: id), deadline: deadline)
         let (row, columns) = (try support.row(rows), try rows.columns(of: SendDelayed.self))
         if try row[columns.outcome] == "none" { return false }
         try await announce(row, by: columns, deadline: deadline)
@@ -176,13 +176,13 @@ struct DelayedMessages: Service {
         let position = Position(try row[columns.position])
         let createdAt = StrataModel.Timestamp(try row[columns.createdAt])
         var sender = MessageSender.name(try row[optional: columns.senderName] ?? "")
-        let kept = try columns.kept.numbers(in: row, at: position)
-        var numbers = Dictionary(kept.map { ($0.user, $0.numbers) }) { first, _ in first }
+        let kept = try columns.kept.counts(in: row, at: position)
+        var counts = Dictionary(kept.map { ($0.user, $0.counts) }) { first, _ in first }
         if let actor {
             let identities = try await support.directory.basic([actor], in: app, deadline: deadline)
             sender = .user(identities[actor] ?? BasicIdentity(userID: actor))
             if let uncounted = try row[optional: columns.uncounted] {
-                numbers[actor] = UserNumbers(uncounted: uncounted, hidden: try row[columns.hidden], position: position)
+                counts[actor] = UserCounts(excluded: uncounted, hidden: try row[columns.hidden], position: position)
             }
         }
         let (id, ordinal) = (MessageID(rawValue: try row[columns.message]), try row[columns.ordinal])
@@ -194,7 +194,7 @@ struct DelayedMessages: Service {
         support.publisher.publish([
             Change(
                 appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: nil,
-                messageCount: ordinal, numbers: numbers, content: .messageCreated(id: id, ordinal: ordinal, message),
+                messageCount: ordinal, counts: counts, content: .messageCreated(id: id, ordinal: ordinal, message),
                 hiddenFrom: kept.map(\.user))
         ])
     }
@@ -342,13 +342,13 @@ struct DelayedColumns: ColumnSet {
     let notification: Column<String>
     let outcome: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let ordinal: Column<Int64>
     let recipients: Column<[String]>
     let uncounted: Column<Int64>
     let hidden: Column<Int64>
     let receiptPolicy: Column<Int64>
-    let kept: KeptColumns
+    let kept: HiddenFromColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         app = try names.column("app_id")
@@ -366,6 +366,6 @@ struct DelayedColumns: ColumnSet {
         uncounted = try names.column("uncounted")
         hidden = try names.column("hidden")
         receiptPolicy = try names.column("receipt_policy")
-        kept = try KeptColumns(&names)
+        kept = try HiddenFromColumns(&names)
     }
 }

@@ -19,12 +19,12 @@ struct MessageDeletion {
     private let ordinal: Int64
     private let lastChanged: Bool
     private let last: MessageRow?
-    private let numbers: [UserID: UserNumbers]
+    private let counts: [UserID: UserCounts]
     private let overrides: [(user: UserID, last: MessageRow?)]
     private let hiddenFrom: [UserID]
 
     /// - Throws: the refusal, or a decoding error.
-    init(_ written: Written, in app: AppID) throws {
+    init(_ written: WriteResult, in app: AppID) throws {
         let (row, columns) = (written.rows[0], try written.columns(of: DeleteMessage.self))
         try Refusal.check(try row[columns.outcome], what: "message")
         conversation = ConversationID(rawValue: try row[columns.conversation])
@@ -40,7 +40,7 @@ struct MessageDeletion {
         hiddenFrom = try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? []
         place = position.flatMap { position in createdAt.map { (Position(position), $0) } }
         userPlace = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
-        numbers = try place.map { try columns.numbers.numbers(in: row, at: $0.position) } ?? [:]
+        counts = try place.map { try columns.counts.counts(in: row, at: $0.position) } ?? [:]
         overrides = try written.rows.dropFirst()
             .map { row in (UserID(trusted: try row[columns.overrideUser]), try MessageRow(row, by: columns.message)) }
     }
@@ -53,7 +53,7 @@ struct MessageDeletion {
         var shown: [UserID: Message?] = [:]
         for (user, last) in overrides { shown[user] = .some(last?.message(identities)) }
         return caller.change(
-            in: conversation, at: place.position, createdAt: place.createdAt, messageCount: messageCount, numbers: numbers,
+            in: conversation, at: place.position, createdAt: place.createdAt, messageCount: messageCount, counts: counts,
             content: .messageDeleted(
                 id: message, ordinal: ordinal,
                 lastMessage: Change.LastMessage(changed: lastChanged, message: last?.message(identities), overrides: shown)),

@@ -9,12 +9,12 @@ import SwiftProtobuf
 
 /// Answers the calls about messages and receipts.
 struct MessageHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private let receipts: ReceiptGatherer
     private let bulkReceipts: BulkReceiptHandler
     private var database: Database { support.database }
 
-    init(_ support: CallSupport, receipts: ReceiptGatherer) {
+    init(_ support: ServiceContext, receipts: ReceiptGatherer) {
         self.support = support
         self.receipts = receipts
         bulkReceipts = BulkReceiptHandler(support)
@@ -34,8 +34,8 @@ struct MessageHandler: CallHandler {
     private func sendMessage(_ request: ProtoSendMessageRequest, in context: RPCContext) async throws -> ProtoSendMessageResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
-        return try await support.once(caller) {
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return try await support.idempotent(caller) {
             try await sendMessage(request, for: caller)
         } answer: { earlier in
             guard let id = earlier.object.map({ MessageID(rawValue: $0) }) else { throw Failure.notFound("message") }
@@ -59,7 +59,7 @@ struct MessageHandler: CallHandler {
         let query = SendMessage(
             app: caller.app, user: caller.user, conversation: conversation, message: id, parts: stored,
             notification: request.hasNotification ? request.notification : nil, origin: caller.origin, contents: contents.isEmpty ? nil : contents,
-            waits: !contents.isEmpty)
+            mayWaitForID: !contents.isEmpty)
         guard let written = try await store(query, as: request, for: caller) else { return nil }
         let (row, columns) = (written.rows[0], try written.columns(of: SendMessage.self))
         let outcome = try row[columns.outcome]
@@ -77,11 +77,11 @@ struct MessageHandler: CallHandler {
         let recipients = try row[columns.recipients]
             .map { UserID(trusted: $0) }
             .map { StrataModel.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
-        let kept = try columns.kept.numbers(in: row, at: position)
-        var numbers = Dictionary(kept.map { ($0.user, $0.numbers) }) { first, _ in first }
+        let kept = try columns.kept.counts(in: row, at: position)
+        var counts = Dictionary(kept.map { ($0.user, $0.counts) }) { first, _ in first }
         // A sender who is not a participant has no counts.
         if let uncounted = try row[optional: columns.uncounted] {
-            numbers[caller.user] = UserNumbers(uncounted: uncounted, hidden: try row[columns.hidden], position: position)
+            counts[caller.user] = UserCounts(excluded: uncounted, hidden: try row[columns.hidden], position: position)
         }
         let message = StrataModel.Message(
             id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender, sentAt: createdAt, parts: parts,
@@ -89,7 +89,7 @@ struct MessageHandler: CallHandler {
             notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
         support.publisher.publish([
             caller.change(
-                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, numbers: numbers,
+                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, counts: counts,
                 content: .messageCreated(id: id, ordinal: ordinal, message), hiddenFrom: kept.map(\.user))
         ])
         return .with {
@@ -103,22 +103,22 @@ struct MessageHandler: CallHandler {
     /// A message with content also locks the content, so it runs in its own transaction. Other messages share one, in
     /// which no statement may wait for a message id that another transaction is using. Such a statement is repeated in
     /// its own transaction.
-    private func store(_ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller) async throws -> Written? {
+    private func store(_ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller) async throws -> WriteResult? {
         if request.byServer {
             // Use a separate transaction: the lookups for a sender who is not a participant must not delay a group.
             var query = query
-            query.waits = true
+            query.mayWaitForID = true
             return try await support.write(
                 SendServerMessage(message: query, senderName: request.hasSenderName ? request.senderName : nil), for: caller)
         }
-        guard !query.waits else { return try await support.write(query, for: caller) }
+        guard !query.mayWaitForID else { return try await support.write(query, for: caller) }
         guard let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey)) else { return nil }
         let columns = try written.columns(of: SendMessage.self)
         if try written.rows[0][columns.outcome] != "busy_id" { return written }
         // A statement that waits for another transaction runs in the large pool, where no list or replay needs the
         // connection.
         var query = query
-        query.waits = true
+        query.mayWaitForID = true
         return try await support.write(query, for: caller, on: .large)
     }
 
@@ -135,8 +135,9 @@ struct MessageHandler: CallHandler {
         if !contents.isEmpty { try await support.measure(&parts, by: .appServer, in: caller.app, deadline: caller.deadline) }
         let sent = SendMessage(
             app: caller.app, user: caller.user, conversation: conversation, message: id, parts: try MessageParts.encode(parts),
-            notification: message.hasNotification ? message.notification : nil, origin: nil, contents: contents.isEmpty ? nil : contents, waits: true)
-        let rows = try await database.runAlone(
+            notification: message.hasNotification ? message.notification : nil, origin: nil, contents: contents.isEmpty ? nil : contents,
+            mayWaitForID: true)
+        let rows = try await database.runExclusive(
             DelayMessage(
                 message: SendServerMessage(message: sent, senderName: message.hasSenderName ? message.senderName : nil), delay: request.delayMs,
                 typing: request.typingMs, limit: support.quotas.delayedMessages), for: caller)
@@ -202,11 +203,11 @@ struct MessageHandler: CallHandler {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let conversation = try ConversationID(contract: request.conversationID)
         let from = request.hasFromID ? try MessageID(contract: request.fromID) : nil
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             ListMessages(
                 app: caller.app, user: caller.user, conversation: conversation,
                 pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
-                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
+                maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let columns = try rows.columns(of: ListMessages.self)
         let outcome = try header[columns.outcome]
@@ -235,8 +236,8 @@ struct MessageHandler: CallHandler {
     private func deleteMessage(_ request: ProtoDeleteMessageRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await deleteMessage(request, for: caller) })
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.idempotent(caller) { try await deleteMessage(request, for: caller) })
     }
 
     private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> LogPosition? {
@@ -264,10 +265,10 @@ struct MessageHandler: CallHandler {
 
     private func giveReceipt(_ request: ProtoGiveReceiptRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.actor, mutation: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.actor, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
         let id = try MessageID(contract: request.messageID)
-        guard caller.mutation == nil else { return ProtoChangePlace(try await giveNamed(kind, to: id, by: caller)) }
+        guard caller.idempotencyKey == nil else { return ProtoChangePlace(try await giveNamed(kind, to: id, by: caller)) }
         return ProtoChangePlace(try await receipts.give(kind, by: caller.user, in: caller.app, to: id))
     }
 
@@ -278,7 +279,7 @@ struct MessageHandler: CallHandler {
             LocateMessages(app: caller.app, users: [caller.user.rawValue], messages: [message.rawValue]), deadline: caller.deadline)
         guard let row = located.first else {
             // The message may have been deleted since the first request.
-            return try await support.once(caller) { throw Failure.notFound("message") }
+            return try await support.idempotent(caller) { throw Failure.notFound("message") }
         }
         let conversation = ConversationID(rawValue: try row[try located.columns(of: LocateMessages.self).conversation])
         let given = try await bulkReceipts.give(kind, to: [message], in: conversation, by: caller)

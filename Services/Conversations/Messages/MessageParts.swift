@@ -22,7 +22,7 @@ enum MessageParts {
     static func otherSize(at index: Int) -> Failure { .invalid("parts.\(index).content", reason: "has another size than was uploaded") }
 }
 
-extension CallSupport {
+extension ServiceContext {
     /// Sets the size of every part with rich content to its uploaded size, and ignores sizes that users state. If an
     /// app's own server states a size, it must be correct.
     /// - Throws: `invalid_property` naming the first part whose content is missing or whose stated size is wrong.

@@ -9,13 +9,13 @@ import SwiftProtobuf
 
 /// Answers the call that changes the parts of a message.
 struct PartHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private var database: Database { support.database }
 
     /// The maximum number of attempts when concurrent edits win.
     private static let attempts = 8
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.editParts) { try await self.editParts($0, in: $1) }
@@ -24,16 +24,16 @@ struct PartHandler: CallHandler {
     private func editParts(_ request: ProtoEditPartsRequest, in context: RPCContext) async throws -> ProtoEditPartsResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
-            mutation: request.hasMutation ? request.mutation : nil, context)
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         let id = try MessageID(contract: request.messageID)
-        return try await support.once(caller) {
+        return try await support.idempotent(caller) {
             // The database does not know the format of parts. Read them, change them here, and write them if they are
             // unchanged in the database.
             for _ in 0..<Self.attempts {
                 switch try await editOnce(id, as: request, for: caller) {
                 case .done(let answer): return answer
-                case .isNamedAlready: return nil
-                case .partsAreOthers: continue
+                case .repetition: return nil
+                case .stale: continue
                 }
             }
             throw Failure.unavailable
@@ -45,15 +45,15 @@ struct PartHandler: CallHandler {
     private enum Attempt {
         case done(ProtoEditPartsResponse)
         /// Another request changed the parts meanwhile.
-        case partsAreOthers
+        case stale
         /// The edit was carried out before, or another request is carrying it out.
-        case isNamedAlready
+        case repetition
     }
 
     /// Answers a repetition with the message in its present state. The part that the first request added or replaced
     /// may have another index, or may have been removed.
     private func answer(
-        _ earlier: EarlierChange, of id: MessageID, to request: ProtoEditPartsRequest, for caller: Caller
+        _ earlier: IdempotencyRecord, of id: MessageID, to request: ProtoEditPartsRequest, for caller: Caller
     ) async throws -> ProtoEditPartsResponse {
         // A removed part is not shown.
         if case .remove = request.edit { return .with { $0.place = ProtoChangePlace(earlier.place) } }
@@ -100,7 +100,7 @@ struct PartHandler: CallHandler {
         let time = StrataModel.Timestamp(microseconds: max(now, (message.updatedAt ?? message.sentAt).microseconds + 1))
         let editor = try PartEditor(message.parts, applying: request.edit, at: time, limit: support.partsLimit)
         guard !editor.edits.isEmpty else {
-            guard let place = try await support.noteWithoutEffect(caller, in: message.conversationID) else { return .isNamedAlready }
+            guard let place = try await support.recordNoEffect(caller, in: message.conversationID) else { return .repetition }
             return .done(answer(message.message(identities), after: editor, at: place))
         }
         return try await write(editor, over: stored, to: id, at: time, naming: identities, for: caller)
@@ -116,11 +116,11 @@ struct PartHandler: CallHandler {
         let query = EditParts(
             app: caller.app, user: caller.user, message: id, stored: stored, parts: try MessageParts.encode(parts),
             edits: try OperationsJSON.edits(editor.edits),
-            time: Postgres.Timestamp(time), contents: contents, origin: caller.origin)
-        guard let written = try await support.write(query, for: caller) else { return .isNamedAlready }
+            time: PostgresTimestamp(time), contents: contents, origin: caller.origin)
+        guard let written = try await support.write(query, for: caller) else { return .repetition }
         let (row, columns) = (written.rows[0], try written.columns(of: EditParts.self))
         let outcome = try row[columns.outcome]
-        if outcome == "stale" { return .partsAreOthers }
+        if outcome == "stale" { return .stale }
         try Refusal.check(outcome, what: "message")
         if outcome == "unknown_content" {
             throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts)

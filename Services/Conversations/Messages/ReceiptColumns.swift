@@ -7,7 +7,7 @@ import StrataModel
 /// are null if the receipts have no effect.
 struct ReceiptChangeColumns: ColumnSet {
     private let position: Column<Int64>
-    private let createdAt: Column<Postgres.Timestamp>
+    private let createdAt: Column<PostgresTimestamp>
     private let messageCount: Column<Int64>
     private let users: Column<[String]>
     private let messages: Column<[UUID]>
@@ -17,7 +17,7 @@ struct ReceiptChangeColumns: ColumnSet {
     private let audiences: Column<[Int64]>
     /// User ids, joined by line feeds.
     private let hiddenFroms: Column<[String]>
-    private let numbers: UserNumbersColumns
+    private let counts: UserCountsColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         position = try names.column("position")
@@ -30,7 +30,7 @@ struct ReceiptChangeColumns: ColumnSet {
         senders = try names.column("senders")
         audiences = try names.column("audiences")
         hiddenFroms = try names.column("hidden_froms")
-        numbers = try UserNumbersColumns(&names)
+        counts = try UserCountsColumns(&names)
     }
 
     /// Returns the change in a row. nil if the receipts have no effect.
@@ -42,7 +42,7 @@ struct ReceiptChangeColumns: ColumnSet {
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: StrataModel.Timestamp(try row[createdAt]),
             actor: receipts.first?.user, origin: origin, messageCount: try row[messageCount],
-            numbers: try numbers.numbers(in: row, at: position), content: .receipts(receipts))
+            counts: try counts.counts(in: row, at: position), content: .receipts(receipts))
     }
 
     private func receipts(in row: Row) throws(PostgresError) -> [Change.Receipt] {

@@ -140,7 +140,7 @@ final class ReceiptGatherer: Sendable {
             let result: Result<LogPosition, Failure>
             do throws(Failure) {
                 try Refusal.check(outcome, what: "message")
-                result = .success(outcome == "ok" ? told : .nowhere)
+                result = .success(outcome == "ok" ? told : .empty)
             } catch {
                 result = .failure(error)
             }
@@ -164,7 +164,7 @@ final class ReceiptGatherer: Sendable {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
             let columns = try rows.columns(of: GiveGatheredReceipts.self)
             let outcomes = try row[columns.outcomes]
-            guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else { return (outcomes, .nowhere) }
+            guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else { return (outcomes, .empty) }
             publish(change)
             return (outcomes, LogPosition(position: change.position))
         } catch {

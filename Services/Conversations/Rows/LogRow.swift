@@ -7,7 +7,7 @@ import StrataModel
 /// counts, or information about the answer.
 struct LogRow {
     enum Entry: Int64 {
-        case header = 0, change, userChange, numbers, skipped, override
+        case header = 0, change, userChange, counts, skipped, override
     }
 
     let entry: Entry
@@ -83,7 +83,7 @@ struct LogRow {
         return users
     }
 
-    var numbers: UserNumbers { UserNumbers(uncounted: uncounted, hidden: hidden, position: position) }
+    var counts: UserCounts { UserCounts(excluded: uncounted, hidden: hidden, position: position) }
 }
 
 /// The columns of the type `log_row`.
@@ -100,13 +100,13 @@ struct LogColumns: ColumnSet {
     fileprivate let ordinal: Column<Int64>
     fileprivate let messageCount: Column<Int64>
     fileprivate let operations: Column<String>
-    fileprivate let createdAt: Column<Postgres.Timestamp>
+    fileprivate let createdAt: Column<PostgresTimestamp>
     fileprivate let user: Column<String>
     fileprivate let flag: Column<Bool>
     fileprivate let uncounted: Column<Int64>
     fileprivate let hidden: Column<Int64>
     fileprivate let isListed: Column<Bool>
-    fileprivate let conversationCreatedAt: Column<Postgres.Timestamp>
+    fileprivate let conversationCreatedAt: Column<PostgresTimestamp>
     fileprivate let isDistinct: Column<Bool>
     fileprivate let receiptPolicy: Column<Int64>
     fileprivate let conversationPosition: Column<Int64>
@@ -234,7 +234,7 @@ extension LogRow {
         guard let app, let conversation else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: origin,
-            messageCount: messageCount, numbers: [:], content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides),
+            messageCount: messageCount, counts: [:], content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides),
             hiddenFrom: try hiddenFrom)
     }
 
@@ -293,7 +293,7 @@ extension LogRow {
         case 8:
             let operations: AllReadOperations = try OperationsJSON.decode(operations)
             return .allRead(
-                user: UserID(trusted: operations.user), upTo: Position(operations.upTo), toldTo: operations.told?.map { UserID(trusted: $0) })
+                user: UserID(trusted: operations.user), upTo: Position(operations.upTo), audience: operations.told?.map { UserID(trusted: $0) })
         case 9:
             let operations: PartsOperations = try OperationsJSON.decode(operations)
             return .partsChanged(id: try requiredMessageID(), ordinal: ordinal, operations.edits.map(\.edit), message?.message(identities))

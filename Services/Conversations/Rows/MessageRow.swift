@@ -84,13 +84,13 @@ struct MessageColumns: ColumnSet {
     fileprivate let ordinal: Column<Int64>
     fileprivate let sender: Column<String>
     fileprivate let senderName: Column<String>
-    fileprivate let sentAt: Column<Postgres.Timestamp>
+    fileprivate let sentAt: Column<PostgresTimestamp>
     /// The stored parts, encoded.
     let parts: Column<[UInt8]>
     fileprivate let notification: Column<String>
     fileprivate let recipients: Column<[String]>
     fileprivate let statuses: Column<[Int64]>
-    fileprivate let updatedAt: Column<Postgres.Timestamp>
+    fileprivate let updatedAt: Column<PostgresTimestamp>
     fileprivate let policy: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { try self.init(&names, prefix: "") }

@@ -34,7 +34,7 @@ struct OutcomeColumns: ColumnSet {
 struct UserEntryColumns: ColumnSet {
     let outcome: Column<String>
     private let position: Column<Int64>
-    private let createdAt: Column<Postgres.Timestamp>
+    private let createdAt: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -50,7 +50,7 @@ struct UserEntryColumns: ColumnSet {
 
 /// The columns of a write that appends to the logs of several users: parallel arrays of users, positions, and times in
 /// microseconds since 1970.
-struct ToldUsersColumns: ColumnSet {
+struct UserLogEntriesColumns: ColumnSet {
     private let users: Column<[String]>
     private let positions: Column<[Int64]>
     private let times: Column<[Int64]>

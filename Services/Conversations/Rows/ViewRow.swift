@@ -42,14 +42,14 @@ struct ViewRow {
                 participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: metadata, position: position,
                 epoch: epoch, receiptPolicy: receiptPolicy),
             isParticipant: isParticipant, lastMessage: lastMessage?.message(identities),
-            numbers: UserNumbers(uncounted: uncounted, hidden: hidden, position: position), messageCount: messageCount)
+            counts: UserCounts(excluded: uncounted, hidden: hidden, position: position), messageCount: messageCount)
     }
 }
 
 /// The columns of the type `view_row`.
 struct ViewColumns: ColumnSet {
     fileprivate let id: Column<UUID>
-    fileprivate let createdAt: Column<Postgres.Timestamp>
+    fileprivate let createdAt: Column<PostgresTimestamp>
     fileprivate let isDistinct: Column<Bool>
     fileprivate let position: Column<Int64>
     fileprivate let participants: Column<[String]>

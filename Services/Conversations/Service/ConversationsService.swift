@@ -41,7 +41,7 @@ public final class ConversationsService: StrataService {
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
         indexBuilder = IndexBuilder(database: database, logger: logger)
         let directory = IdentityDirectory(database: database)
-        let support = CallSupport(
+        let support = ServiceContext(
             database: database, directory: directory, publisher: publisher, epoch: epoch,
             participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
             receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
@@ -81,7 +81,7 @@ public final class ConversationsService: StrataService {
     }
 
     private static func handlers(
-        _ settings: ConversationsSettings, _ support: CallSupport, erasures: Erasures, logger: Logger
+        _ settings: ConversationsSettings, _ support: ServiceContext, erasures: Erasures, logger: Logger
     ) -> [any CallHandler] {
         let (database, directory, publisher) = (support.database, support.directory, support.publisher)
         let signIn = SignIn(
@@ -94,7 +94,7 @@ public final class ConversationsService: StrataService {
     }
 
     /// Returns the handlers of all calls except those about accounts.
-    static func handlers(_ support: CallSupport, receiptWindow: Duration, erasures: Erasures) -> [any CallHandler] {
+    static func handlers(_ support: ServiceContext, receiptWindow: Duration, erasures: Erasures) -> [any CallHandler] {
         let receipts = ReceiptGatherer(
             database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit,
             recordedApps: support.recordedApps)

@@ -31,7 +31,7 @@ struct Database: Sendable {
 
     /// Runs a query on ``exclusive``.
     /// - Throws: the failure for the client, see `Failure(postgres:)`.
-    func runAlone(_ query: some PostgresQuery, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+    func runExclusive(_ query: some PostgresQuery, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         do {
             return try await exclusive.query(query, deadline: deadline)
         } catch {
@@ -41,9 +41,9 @@ struct Database: Sendable {
 
     /// Runs a query on ``exclusive`` for a user. While other users wait, a user gets at most their share of the
     /// connections.
-    func runAlone(_ query: some PostgresQuery, for caller: Caller) async throws(Failure) -> Rows {
+    func runExclusive(_ query: some PostgresQuery, for caller: Caller) async throws(Failure) -> Rows {
         do {
-            return try await exclusive.query(query, user: caller.number, deadline: caller.deadline)
+            return try await exclusive.query(query, user: caller.fairShareKey, deadline: caller.deadline)
         } catch {
             throw Failure(postgres: error)
         }
@@ -51,9 +51,9 @@ struct Database: Sendable {
 }
 
 extension StrataModel.Timestamp {
-    init(_ time: Postgres.Timestamp) { self.init(microseconds: time.microseconds) }
+    init(_ time: PostgresTimestamp) { self.init(microseconds: time.microseconds) }
 }
 
-extension Postgres.Timestamp {
+extension PostgresTimestamp {
     init(_ time: StrataModel.Timestamp) { self.init(microseconds: time.microseconds) }
 }

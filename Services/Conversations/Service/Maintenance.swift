@@ -62,7 +62,7 @@ struct Maintenance: Service {
     /// Creates the partitions of the next weeks and drops those older than the retention time. Does nothing while
     /// another instance does the same.
     func maintainPartitions(deadline: ContinuousClock.Instant) async throws(Failure) {
-        _ = try await database.runAlone(MaintainPartitions(retention: retention.components.seconds), deadline: deadline)
+        _ = try await database.runExclusive(MaintainPartitions(retention: retention.components.seconds), deadline: deadline)
     }
 
     /// Deletes expired rows in batches, so that transactions are short.
@@ -100,7 +100,7 @@ struct Maintenance: Service {
     ) async throws(Failure) -> Int64 where Query.Columns == SweepColumns {
         var total: Int64 = 0
         while ContinuousClock.now < deadline {
-            let rows = try await database.runAlone(query, deadline: deadline + Self.statementTime)
+            let rows = try await database.runExclusive(query, deadline: deadline + Self.statementTime)
             let (lookedAt, removed): (Int64, Int64)
             do throws(PostgresError) {
                 guard let row = rows.first else { return total }

@@ -2,7 +2,8 @@
 import FoundationEssentials
 import Postgres
 
-/// The result columns of ``Baseline`` and its variants. The row without a conversation describes the user's own log.
+/// The result columns of ``ReadBaseline`` and its variants. The row without a conversation describes the user's own
+/// log.
 struct BaselineColumns: ColumnSet {
     let conversation: Column<UUID>
     let position: Column<Int64>
@@ -11,8 +12,8 @@ struct BaselineColumns: ColumnSet {
     let hidden: Column<Int64>
     let messageCount: Column<Int64>
     let isParticipant: Column<Bool>
-    let oldestAt: Column<Postgres.Timestamp>
-    let asOf: Column<Postgres.Timestamp>
+    let oldestAt: Column<PostgresTimestamp>
+    let asOf: Column<PostgresTimestamp>
     let complete: Column<Bool>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {

@@ -58,8 +58,8 @@ final class HeadsCache: Sendable {
     }
 
     private static func read(since: Int64, from database: Database, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
-        let rows = try await database.runAlone(
-            ReadHeads(since: since == 0 ? nil : Postgres.Timestamp(microseconds: since)), deadline: deadline)
+        let rows = try await database.runExclusive(
+            ReadHeads(since: since == 0 ? nil : PostgresTimestamp(microseconds: since)), deadline: deadline)
         var response = ProtoHeadsResponse()
         let columns = try rows.columns(of: ReadHeads.self)
         for row in rows {

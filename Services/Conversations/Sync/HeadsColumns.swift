@@ -9,7 +9,7 @@ struct HeadsColumns: ColumnSet {
     let user: Column<String>
     let conversation: Column<UUID>
     let position: Column<Int64>
-    let asOf: Column<Postgres.Timestamp>
+    let asOf: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         entry = try names.column("entry")

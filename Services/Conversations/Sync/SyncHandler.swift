@@ -9,7 +9,7 @@ import SwiftProtobuf
 
 /// Answers the calls by which gateways catch up their sockets and repair lost publications (docs/architecture.md §6).
 struct SyncHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private let heads: HeadsCache
     private let userChanges: UserChanges
     private var database: Database { support.database }
@@ -17,7 +17,7 @@ struct SyncHandler: CallHandler {
     /// The maximum number of changes in one call.
     private static let readLimit: Int32 = 1000
 
-    init(_ support: CallSupport) {
+    init(_ support: ServiceContext) {
         self.support = support
         heads = HeadsCache(database: support.database, epoch: support.epoch)
         userChanges = UserChanges(support)
@@ -34,18 +34,18 @@ struct SyncHandler: CallHandler {
 
     private func baseline(_ request: ProtoBaselineRequest, in context: RPCContext) async throws -> ProtoBaselineResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        let since = Postgres.Timestamp(microseconds: request.since)
+        let since = PostgresTimestamp(microseconds: request.since)
         let rows: Rows
         if request.wantsEpoch {
-            let known = support.epoch.question
-            rows = try await database.runAlone(
-                ReplayBaseline(app: caller.app, user: caller.user, since: since, knownEpoch: known.epoch, reached: known.reached), for: caller)
+            let known = support.epoch.checkQuery
+            rows = try await database.runExclusive(
+                ReplayBaseline(app: caller.app, user: caller.user, since: since, knownEpoch: known.epoch, walEnd: known.walEnd), for: caller)
         } else if request.recent > 0 {
-            let begin = Postgres.Timestamp(microseconds: request.notBefore)
-            rows = try await database.runAlone(
+            let begin = PostgresTimestamp(microseconds: request.notBefore)
+            rows = try await database.runExclusive(
                 RecentBaseline(app: caller.app, user: caller.user, recent: request.recent, notBefore: begin), for: caller)
         } else {
-            rows = try await database.runAlone(Baseline(app: caller.app, user: caller.user, since: since), for: caller)
+            rows = try await database.runExclusive(ReadBaseline(app: caller.app, user: caller.user, since: since), for: caller)
         }
         var response = ProtoBaselineResponse()
         let columns = try rows.columns(BaselineColumns.self)
@@ -82,7 +82,7 @@ struct SyncHandler: CallHandler {
 
     /// Counts the bytes that the database cannot count when it measures a page: identities of participants, and the
     /// objects of entries in a user's own log.
-    private struct Room {
+    private struct SizeLimit {
         private var left: Int64?
         private(set) var isFull = false
         private var hasAny = false
@@ -91,7 +91,7 @@ struct SyncHandler: CallHandler {
         init(_ bytes: Int64) { left = bytes > 0 ? bytes : nil }
 
         /// Counts a message and returns true if it fits. The first one always does.
-        mutating func takes(_ message: some SwiftProtobuf.Message) -> Bool {
+        mutating func admits(_ message: some SwiftProtobuf.Message) -> Bool {
             guard let room = left, let own = try? Int64((message.serializedBytes() as [UInt8]).count) else { return true }
             isFull = hasAny && own > room
             left = room - own
@@ -105,11 +105,11 @@ struct SyncHandler: CallHandler {
     private func readLogs(_ request: ProtoReadLogsRequest, in context: RPCContext) async throws -> ProtoReadLogsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let ids = try request.cursors.map { try ConversationID(contract: $0.conversationID).rawValue }
-        let rows = try await database.runAlone(
+        let rows = try await database.runExclusive(
             ReadLogs(
                 app: caller.app, user: caller.user, conversations: ids, afters: request.cursors.map(\.after),
                 userAfter: request.hasUserAfter ? request.userAfter : nil,
-                limit: Int64(min(max(request.limit, 1), Self.readLimit)), maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
+                limit: Int64(min(max(request.limit, 1), Self.readLimit)), maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let columns = try rows.columns(of: ReadLogs.self)
         let log = try rows.map { try LogRow($0, by: columns) }
         let identities = try await support.directory.basic(
@@ -117,32 +117,32 @@ struct SyncHandler: CallHandler {
         let people = try await userChanges.people(in: log.filter { $0.entry == .userChange }, of: caller)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
         var response = ProtoReadLogsResponse()
-        var room = Room(request.maxBytes)
+        var sizeLimit = SizeLimit(request.maxBytes)
         for row in log {
             switch row.entry {
-            case .header: response.reachesHeads = row.flag && !room.isFull
+            case .header: response.reachesHeads = row.flag && !sizeLimit.isFull
             case .change:
-                guard !room.isFull else { continue }
+                guard !sizeLimit.isFull else { continue }
                 let entry = try ProtoReadLogsResponse.Entry.with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) }
-                if row.participants.isEmpty || room.takes(entry) { response.entries.append(entry) }
+                if row.participants.isEmpty || sizeLimit.admits(entry) { response.entries.append(entry) }
             case .userChange:
-                guard !room.isFull else { continue }
+                guard !sizeLimit.isFull else { continue }
                 let change = try await userChanges.change(row, of: caller, with: people)
                 let entry = ProtoReadLogsResponse.Entry.with { $0.userChange = ProtoUserChange(change) }
-                if room.takes(entry) { response.entries.append(entry) }
+                if sizeLimit.admits(entry) { response.entries.append(entry) }
             case .skipped:
-                guard let conversation = row.conversation, !room.isFull else { continue }
+                guard let conversation = row.conversation, !sizeLimit.isFull else { continue }
                 response.entries.append(
                     .with {
                         $0.skipped.conversationID = Data(conversation)
                         $0.skipped.after = row.position.rawValue
                     })
-            case .numbers:
+            case .counts:
                 guard let conversation = row.conversation else { continue }
                 response.numbers.append(
                     .with {
                         $0.conversationID = Data(conversation)
-                        $0.numbers = ProtoUserNumbers(row.numbers)
+                        $0.numbers = ProtoUserNumbers(row.counts)
                         $0.messageCount = row.messageCount
                         $0.isParticipant = row.flag
                         $0.isListed = row.isListed
@@ -160,7 +160,7 @@ struct SyncHandler: CallHandler {
         let rows = try await database.run(
             ReadChanges(
                 conversation: id, after: request.after, limit: Int64(min(max(request.limit, 1), Self.readLimit)), users: request.userIds,
-                maxBytes: CallSupport.bound(request.maxBytes)), deadline: context.deadline)
+                maxBytes: ServiceContext.bound(request.maxBytes)), deadline: context.deadline)
         let columns = try rows.columns(of: ReadChanges.self)
         let log = try rows.map { try LogRow($0, by: columns) }
         guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
@@ -172,14 +172,14 @@ struct SyncHandler: CallHandler {
         }
         var response = ProtoReadChangesResponse()
         response.head = header.position.rawValue
-        var room = Room(request.maxBytes)
+        var sizeLimit = SizeLimit(request.maxBytes)
         for row in log {
             if row.entry == .change {
-                guard !room.isFull else { continue }
+                guard !sizeLimit.isFull else { continue }
                 let change = ProtoChange(try row.change(identities, epoch: epoch, overrides: overrides[row.position] ?? [:]))
-                if row.participants.isEmpty || room.takes(change) { response.changes.append(change) }
-            } else if row.entry == .numbers, let user = row.user {
-                response.numbers[user.rawValue] = ProtoUserNumbers(row.numbers)
+                if row.participants.isEmpty || sizeLimit.admits(change) { response.changes.append(change) }
+            } else if row.entry == .counts, let user = row.user {
+                response.numbers[user.rawValue] = ProtoUserNumbers(row.counts)
             }
         }
         return response

@@ -5,10 +5,10 @@ import StrataModel
 
 /// Converts entries of a user's own log to the published changes, with the present state of the objects concerned.
 struct UserChanges: Sendable {
-    private let support: CallSupport
+    private let support: ServiceContext
     private let announcements: Announcements
 
-    init(_ support: CallSupport) {
+    init(_ support: ServiceContext) {
         self.support = support
         announcements = Announcements(support)
     }
@@ -40,7 +40,7 @@ struct UserChanges: Sendable {
     /// refer to the same ones.
     struct People {
         /// The position of the last entry about following each user, if the entry still holds.
-        fileprivate var decisive: [UserID: Position] = [:]
+        fileprivate var currentFollowEntries: [UserID: Position] = [:]
         fileprivate var identities: [UserID: Identity] = [:]
         /// The conversations of deleted messages, if the user has left them.
         fileprivate var left: [ConversationID: ConversationView] = [:]
@@ -57,7 +57,7 @@ struct UserChanges: Sendable {
         }
         let followed = try await support.followed(Array(last.keys), by: caller)
         for (user, row) in last where followed.contains(user) == (row.kind == 5) {
-            people.decisive[user] = row.position
+            people.currentFollowEntries[user] = row.position
             if row.kind == 5 { shown.insert(user) }
         }
         for id in Set(rows.filter { $0.kind == 20 }.compactMap(\.conversation)) {
@@ -111,7 +111,7 @@ struct UserChanges: Sendable {
     private func identityContent(of row: LogRow, user: UserID, with people: People) -> UserChange.Content? {
         // After repeated follows and unfollows, only the last entry shows the present state. It may be the only one
         // that a client reads.
-        if row.kind != 4, people.decisive[user] != row.position { return nil }
+        if row.kind != 4, people.currentFollowEntries[user] != row.position { return nil }
         if row.kind == 6 { return .unfollowed(user) }
         return people.identities[user].map { row.kind == 4 ? .identityChanged($0) : .followed($0) }
     }

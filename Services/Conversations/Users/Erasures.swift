@@ -81,7 +81,7 @@ final class Erasures: Service {
     /// Runs one transaction for the app whose turn it is. A failure of one app is logged and does not stop other apps.
     /// - Returns: false if there is no work at the moment.
     func step(deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await database.runAlone(AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
+        let rows = try await database.runExclusive(AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
         guard let row = rows.first else { return false }
         var apps = try rows.columns(of: AppsWithErasures.self).apps(in: row)
         // An app may have no work for this instance, if other instances work on all of its users.
@@ -101,7 +101,7 @@ final class Erasures: Service {
     /// Runs one transaction for this app.
     /// - Returns: false if the app has no work at the moment.
     private func step(for app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await database.runAlone(EraseSome(app: app, limit: Self.batch), deadline: deadline)
+        let rows = try await database.runExclusive(EraseSome(app: app, limit: Self.batch), deadline: deadline)
         let columns = try rows.columns(of: EraseSome.self)
         guard let header = rows.first, try header[columns.outcome] != "idle" else { return false }
         guard let first = rows.dropFirst().first else { return true }
@@ -115,7 +115,7 @@ final class Erasures: Service {
                 Change(
                     appID: app, conversationID: message.conversationID, position: Position(try row[columns.position]),
                     createdAt: StrataModel.Timestamp(try row[columns.createdAt]), actor: user, origin: nil,
-                    messageCount: try row[columns.messageCount], numbers: [:],
+                    messageCount: try row[columns.messageCount], counts: [:],
                     content: .partsChanged(id: message.id, ordinal: message.ordinal, [.allReplaced], message.message(identities)),
                     hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? []))
         }

@@ -12,7 +12,7 @@ import SwiftProtobuf
 /// The server may send an idempotency key with each change. A key belongs to the server and to no user. A repetition
 /// notifies no gateway again: changes are in logs, and gateways check the sessions of open sockets regularly.
 struct UserHandler: CallHandler {
-    private let support: CallSupport
+    private let support: ServiceContext
     private let announcer: IdentityAnnouncer
     private let erasures: Erasures
     private var database: Database { support.database }
@@ -29,7 +29,7 @@ struct UserHandler: CallHandler {
     private static let badgeBatch = 50
 
     /// - Parameter erasures: the task to wake when there is a user to erase.
-    init(_ support: CallSupport, erasures: Erasures) {
+    init(_ support: ServiceContext, erasures: Erasures) {
         self.support = support
         self.erasures = erasures
         announcer = IdentityAnnouncer(directory: support.directory, publisher: support.publisher)
@@ -51,8 +51,8 @@ struct UserHandler: CallHandler {
         return user
     }
 
-    private static func caller(_ app: Data, _ mutation: ProtoMutation?, _ context: RPCContext) throws -> Caller {
-        try Caller(app: app, user: UserID.appServer.rawValue, mutation: mutation, context)
+    private static func caller(_ app: Data, _ idempotencyKey: ProtoMutation?, _ context: RPCContext) throws -> Caller {
+        try Caller(app: app, user: UserID.appServer.rawValue, idempotencyKey: idempotencyKey, context)
     }
 
     // MARK: Identities
@@ -62,12 +62,12 @@ struct UserHandler: CallHandler {
         let (user, write) = (try Self.user(request.userID), try IdentityWrite(request))
         let query = WriteIdentity(
             app: caller.app, user: user, mode: write.mode, values: write.values, metadata: write.metadata, keys: write.keys)
-        _ = try await support.once(caller) {
+        _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             let (row, columns) = (written.rows[0], try written.columns(of: WriteIdentity.self))
             switch try row[columns.outcome] {
             case "ok": break
-            case "none": return .nowhere
+            case "none": return .empty
             case "id_in_use": throw Failure(.idInUse, "This user has an identity already.")
             case "too_many_keys": throw Failure.invalid("metadata", reason: "would have more than \(IdentityLimits.metadataKeys) keys")
             default: throw Failure.notFound("identity")
@@ -75,7 +75,7 @@ struct UserHandler: CallHandler {
             let identity = try columns.identity.identity(in: row)
             support.directory.forget(user, in: caller.app)
             announcer.announce(identity, to: try columns.told.entries(in: row), in: caller.app)
-            return .nowhere
+            return .empty
         }
         return ProtoEmpty()
     }
@@ -86,13 +86,13 @@ struct UserHandler: CallHandler {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
         let query = SuspendUser(app: caller.app, user: user, isSuspended: request.isSuspended)
-        _ = try await support.once(caller) {
+        _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             let columns = try written.columns(of: SuspendUser.self)
             guard try written.rows[0][columns.outcome] != "not_found" else { throw Failure.notFound("user") }
             // Repeat the notice even if the user was already suspended; the first one may have been lost.
             if query.isSuspended { closeSockets(of: user, in: caller.app) }
-            return .nowhere
+            return .empty
         }
         return ProtoEmpty()
     }
@@ -129,7 +129,7 @@ struct UserHandler: CallHandler {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
         let query = EndUserSessions(app: caller.app, user: user, session: request.hasID ? UUID(contract: request.id) : nil)
-        return try await support.once(caller) {
+        return try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             let digests = try written.rows[0][try written.columns(of: EndUserSessions.self).digests]
             if digests.count > Self.noticeLimit {
@@ -153,16 +153,16 @@ struct UserHandler: CallHandler {
             badgeAnnouncements: request.hasBadgeAnnouncements ? request.badgeAnnouncements : nil,
             participantsAddedBy: request.hasParticipantsAddedBy ? request.participantsAddedBy : nil,
             strangerAdditionsPerHour: request.hasStrangerAdditionsPerHour ? request.strangerAdditionsPerHour : nil)
-        _ = try await support.once(caller) {
+        _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             guard try written.rows[0][try written.columns(of: SetApp.self).outcome] == "ok" else { throw Failure.invalidApp }
-            return .nowhere
+            return .empty
         }
         guard request.hasSessionTtl, request.sessionTtl > 0 else { return ProtoEmpty() }
         // A repetition runs this loop, too. It completes an interrupted first request, with the app's present setting.
         var last: String? = ""
         while let after = last {
-            let rows = try await database.runAlone(ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
+            let rows = try await database.runExclusive(ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
             last = try support.row(rows)[optional: rows.columns(of: ShortenSessions.self).last]
         }
         return ProtoEmpty()
@@ -177,7 +177,7 @@ struct UserHandler: CallHandler {
         }
         var users: [UserID] = []
         for text in request.recipients { users.append(try Self.user(text)) }
-        _ = try await support.once(caller) {
+        _ = try await support.idempotent(caller) {
             let badges = try await badges(of: users, in: caller.app, deadline: caller.deadline)
             let query = PushNotification(
                 app: caller.app, users: users, notification: request.notification, overrides: request.overrides, badges: badges)
@@ -185,7 +185,7 @@ struct UserHandler: CallHandler {
             guard try written.rows[0][try written.columns(of: PushNotification.self).outcome] == "ok" else {
                 throw Failure(.invalidOperation, "No active webhook of this app takes the event Push, so nothing can send this notification.")
             }
-            return .nowhere
+            return .empty
         }
         return ProtoEmpty()
     }
@@ -197,7 +197,7 @@ struct UserHandler: CallHandler {
         var badges: [Int64?] = []
         for start in stride(from: 0, to: users.count, by: Self.badgeBatch) {
             let some = users[start..<min(start + Self.badgeBatch, users.count)]
-            let rows = try await database.runAlone(PushBadges(app: app, users: some), deadline: deadline)
+            let rows = try await database.runExclusive(PushBadges(app: app, users: some), deadline: deadline)
             let columns = try rows.columns(of: PushBadges.self)
             if rows.isEmpty { return [] }
             for row in rows { badges.append(try row[optional: columns.badge]) }
@@ -210,13 +210,13 @@ struct UserHandler: CallHandler {
         let user = try Self.user(request.userID)
         if request.hasExternalUnreadCount {
             let query = SetBadge(app: caller.app, user: user, count: request.externalUnreadCount)
-            _ = try await support.once(caller) {
+            _ = try await support.idempotent(caller) {
                 guard let written = try await support.write(query, for: caller) else { return nil }
                 guard try written.rows[0][try written.columns(of: SetBadge.self).outcome] != "not_found" else { throw Failure.notFound("user") }
-                return .nowhere
+                return .empty
             }
         }
-        let rows = try await database.runAlone(GetBadge(app: caller.app, user: user), deadline: context.deadline)
+        let rows = try await database.runExclusive(GetBadge(app: caller.app, user: user), deadline: context.deadline)
         guard let row = rows.first else { throw Failure.notFound("user") }
         let columns = try rows.columns(of: GetBadge.self)
         return try .with {
@@ -232,7 +232,7 @@ struct UserHandler: CallHandler {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
         let query = EraseUser(app: caller.app, user: user)
-        _ = try await support.once(caller) {
+        _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             let (row, columns) = (written.rows[0], try written.columns(of: EraseUser.self))
             guard try row[columns.outcome] == "ok" else { throw Failure.notFound("user") }
@@ -240,7 +240,7 @@ struct UserHandler: CallHandler {
             closeSockets(of: user, in: caller.app)
             announcer.announce(Identity(basic: BasicIdentity(userID: user)), to: try columns.told.entries(in: row), in: caller.app)
             erasures.wake()
-            return .nowhere
+            return .empty
         }
         return ProtoEmpty()
     }

@@ -21,7 +21,8 @@ struct WriteIdentity: WriteQuery {
     static let statement = WriteStatement(
         "identity.write",
         columns: "r.outcome, r.told_users, r.told_positions, r.told_at, \(IdentityColumns.selected(from: "(r.profile)"))",
-        function: "conversations.write_identity", arguments: ["$1", "$2", "$3", "$4::jsonb", "$5::jsonb", "$6::jsonb"], place: WriteStatement.Place())
+        function: "conversations.write_identity", arguments: ["$1", "$2", "$3", "$4::jsonb", "$5::jsonb", "$6::jsonb"],
+        place: WriteStatement.RecordExpressions())
 
     var parameters: [Value] {
         [
@@ -33,13 +34,13 @@ struct WriteIdentity: WriteQuery {
 /// The result columns of ``WriteIdentity``.
 struct IdentityWriteColumns: ColumnSet {
     let outcome: Column<String>
-    let told: ToldUsersColumns
+    let told: UserLogEntriesColumns
     /// The identity, for the outcomes `ok` and `none`.
     let identity: IdentityColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
-        told = try ToldUsersColumns(&names)
+        told = try UserLogEntriesColumns(&names)
         identity = try IdentityColumns(&names)
     }
 }
@@ -54,7 +55,7 @@ struct SuspendUser: WriteQuery {
 
     static let statement = WriteStatement(
         "user.suspend", columns: "r AS outcome", function: "conversations.suspend_user", arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.Place(outcome: "r"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .bool(isSuspended)] }
 }
@@ -80,9 +81,9 @@ struct SessionListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
     let id: Column<UUID>
-    let createdAt: Column<Postgres.Timestamp>
-    let usedAt: Column<Postgres.Timestamp>
-    let expiresAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
+    let usedAt: Column<PostgresTimestamp>
+    let expiresAt: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -104,7 +105,7 @@ struct EndUserSessions: WriteQuery {
 
     static let statement = WriteStatement(
         "session.end_of_user", columns: "r.outcome, r.digests", function: "conversations.end_user_sessions", arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.Place())
+        place: WriteStatement.RecordExpressions())
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), Value(session)] }
 }
@@ -134,7 +135,7 @@ struct SetApp: WriteQuery {
 
     static let statement = WriteStatement(
         "app.set", columns: "r AS outcome", function: "conversations.set_app", arguments: ["$1", "$2", "$3::int8", "$4", "$5", "$6", "$7::int8"],
-        place: WriteStatement.Place(outcome: "r"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -178,7 +179,7 @@ struct SetBadge: WriteQuery {
 
     static let statement = WriteStatement(
         "badge.set", columns: "r AS outcome", function: "conversations.set_badge", arguments: ["$1", "$2", "$3::int8"],
-        place: WriteStatement.Place(outcome: "r"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(count)] }
 }
@@ -227,7 +228,7 @@ struct PushNotification: WriteQuery {
 
     static let statement = WriteStatement(
         "push.notification", columns: "r AS outcome", function: "conversations.push_notification",
-        arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb", "$5::text[]::int8[]"], place: WriteStatement.Place(outcome: "r"))
+        arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb", "$5::text[]::int8[]"], place: WriteStatement.RecordExpressions(outcome: "r"))
 
     var parameters: [Value] {
         [
@@ -270,7 +271,7 @@ struct EraseUser: WriteQuery {
     typealias Columns = UserEraseColumns
 
     static let statement = WriteStatement(
-        "user.erase", columns: "r.*", function: "conversations.erase_user", arguments: ["$1", "$2"], place: WriteStatement.Place(),
+        "user.erase", columns: "r.*", function: "conversations.erase_user", arguments: ["$1", "$2"], place: WriteStatement.RecordExpressions(),
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
@@ -279,11 +280,11 @@ struct EraseUser: WriteQuery {
 /// The result columns of ``EraseUser``.
 struct UserEraseColumns: ColumnSet {
     let outcome: Column<String>
-    let told: ToldUsersColumns
+    let told: UserLogEntriesColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
-        told = try ToldUsersColumns(&names)
+        told = try UserLogEntriesColumns(&names)
     }
 }
 
@@ -325,7 +326,7 @@ struct EraseSomeColumns: ColumnSet {
     let outcome: Column<String>
     let user: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let messageCount: Column<Int64>
     let message: MessageColumns
     /// The participants from whom a block hides the message. Null: none.

@@ -10,9 +10,9 @@ import StrataModel
 /// The result columns of ``CreateConversation``.
 struct ConversationCreateColumns: ColumnSet {
     let outcome: Column<String>
-    let changedAt: Column<Postgres.Timestamp>
+    let changedAt: Column<PostgresTimestamp>
     let userPosition: Column<Int64>
-    let userCreatedAt: Column<Postgres.Timestamp>
+    let userCreatedAt: Column<PostgresTimestamp>
     let view: ViewColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -28,7 +28,7 @@ struct ConversationCreateColumns: ColumnSet {
 struct MessageSendColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let ordinal: Column<Int64>
     let recipients: Column<[String]>
     let uncounted: Column<Int64>
@@ -36,7 +36,7 @@ struct MessageSendColumns: ColumnSet {
     let receiptPolicy: Column<Int64>
     let badContent: Column<UUID>
     let message: MessageColumns
-    let kept: KeptColumns
+    let kept: HiddenFromColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -49,12 +49,12 @@ struct MessageSendColumns: ColumnSet {
         receiptPolicy = try names.column("receipt_policy")
         badContent = try names.column("bad_content")
         message = try MessageColumns(&names, prefix: "m_")
-        kept = try KeptColumns(&names)
+        kept = try HiddenFromColumns(&names)
     }
 }
 
 /// The columns of the users from whom a block hides a new message, with their new counts: parallel arrays. Null: none.
-struct KeptColumns: ColumnSet {
+struct HiddenFromColumns: ColumnSet {
     private let users: Column<[String]>
     private let uncounted: Column<[Int64]>
     private let hidden: Column<[Int64]>
@@ -67,14 +67,14 @@ struct KeptColumns: ColumnSet {
 
     /// Returns the users and their counts.
     /// - Parameter position: the position of the change.
-    func numbers(in row: Row, at position: Position) throws(PostgresError) -> [(user: UserID, numbers: UserNumbers)] {
+    func counts(in row: Row, at position: Position) throws(PostgresError) -> [(user: UserID, counts: UserCounts)] {
         guard let users = try row[optional: users] else { return [] }
         let (uncounted, hidden) = (try row[uncounted], try row[hidden])
         guard uncounted.count == users.count, hidden.count == users.count else {
             throw PostgresError(code: .decoding, column: "hidden_from", reason: "has another number of elements than what belongs to it")
         }
         return users.indices.map {
-            (UserID(trusted: users[$0]), UserNumbers(uncounted: uncounted[$0], hidden: hidden[$0], position: position))
+            (UserID(trusted: users[$0]), UserCounts(excluded: uncounted[$0], hidden: hidden[$0], position: position))
         }
     }
 }
@@ -84,13 +84,13 @@ struct MessageDeleteColumns: ColumnSet {
     let outcome: Column<String>
     let conversation: Column<UUID>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let messageCount: Column<Int64>
     let ordinal: Column<Int64>
     let lastChanged: Column<Bool>
-    let numbers: UserNumbersColumns
+    let counts: UserCountsColumns
     let userPosition: Column<Int64>
-    let userCreatedAt: Column<Postgres.Timestamp>
+    let userCreatedAt: Column<PostgresTimestamp>
     let overrideUser: Column<String>
     let message: MessageColumns
     let former: FormerColumns
@@ -104,7 +104,7 @@ struct MessageDeleteColumns: ColumnSet {
         messageCount = try names.column("message_count")
         ordinal = try names.column("ordinal")
         lastChanged = try names.column("last_changed")
-        numbers = try UserNumbersColumns(&names)
+        counts = try UserCountsColumns(&names)
         userPosition = try names.column("user_position")
         userCreatedAt = try names.column("user_created_at")
         overrideUser = try names.column("override_user")
@@ -118,7 +118,7 @@ struct MessageDeleteColumns: ColumnSet {
 struct PartsEditColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let messageCount: Column<Int64>
     let badContent: Column<UUID>
     let message: MessageColumns
@@ -139,10 +139,10 @@ struct PartsEditColumns: ColumnSet {
 struct ConversationDeleteColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let messageCount: Column<Int64>
     let userPosition: Column<Int64>
-    let userCreatedAt: Column<Postgres.Timestamp>
+    let userCreatedAt: Column<PostgresTimestamp>
     let upTo: Column<Int64>
     let distinctCleared: Column<Bool>
     let isPartial: Column<Bool>
@@ -166,18 +166,18 @@ struct ConversationDeleteColumns: ColumnSet {
 struct ConversationPatchColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let messageCount: Column<Int64>
     let added: Column<[String]>
     let removed: Column<[String]>
     let distinctCleared: Column<Bool>
     let participants: Column<[String]>
-    let conversationCreatedAt: Column<Postgres.Timestamp>
+    let conversationCreatedAt: Column<PostgresTimestamp>
     let receiptPolicy: Column<Int64>
     let metadataPosition: Column<Int64>
-    let metadataCreatedAt: Column<Postgres.Timestamp>
+    let metadataCreatedAt: Column<PostgresTimestamp>
     let effects: Column<String>
-    let numbers: UserNumbersColumns
+    let counts: UserCountsColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -193,7 +193,7 @@ struct ConversationPatchColumns: ColumnSet {
         metadataPosition = try names.column("metadata_position")
         metadataCreatedAt = try names.column("metadata_created_at")
         effects = try names.column("effects")
-        numbers = try UserNumbersColumns(&names)
+        counts = try UserCountsColumns(&names)
     }
 }
 
@@ -201,7 +201,7 @@ struct ConversationPatchColumns: ColumnSet {
 struct MarkAllReadColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let messageCount: Column<Int64>
     let upTo: Column<Int64>
     let uncounted: Column<Int64>

@@ -24,7 +24,7 @@ struct CreateConversation: WriteQuery {
         "conversation.create", columns: "r.outcome, r.created_at AS changed_at, r.user_position, r.user_created_at, (r.view).*",
         function: "conversations.create_conversation",
         arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11", "$12"],
-        place: WriteStatement.Place(
+        place: WriteStatement.RecordExpressions(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
             object: "(r.view).conversation_id"),
         // A found conversation has no change for webhooks to report.
@@ -64,7 +64,7 @@ struct PatchConversation: WriteQuery {
             """,
         function: "conversations.patch_participants", arguments: (1...11).map { "$\($0)" },
         // Users who remove themselves see that change and no later one.
-        place: WriteStatement.Place(
+        place: WriteStatement.RecordExpressions(
             conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
         recorded: WriteStatement.Recorded(first: "least(r.position, r.metadata_position)", last: "greatest(r.position, r.metadata_position)"))
 
@@ -96,7 +96,7 @@ struct DeleteConversation: WriteQuery {
             r.is_partial, r.former_users, r.former_positions, r.former_times
             """,
         function: "conversations.delete_conversation", arguments: (1...8).map { "$\($0)" },
-        place: WriteStatement.Place(conversation: "$3", position: "r.position", userPosition: "r.user_position"))
+        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
         [
@@ -121,7 +121,7 @@ struct MarkAllRead: WriteQuery {
         "conversation.mark_all_read",
         columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
-        place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -141,7 +141,7 @@ struct SendMessage: WriteQuery {
     let origin: Change.Origin?
     let contents: [ContentID]?
     /// True if the statement may wait for another transaction that uses the message id.
-    var waits: Bool
+    var mayWaitForID: Bool
 
     typealias Columns = MessageSendColumns
 
@@ -152,12 +152,12 @@ struct SendMessage: WriteQuery {
 
     static let statement = WriteStatement(
         "message.send", columns: columns, function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
-        place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
 
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
-            Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)), .bool(waits),
+            Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)), .bool(mayWaitForID),
         ]
     }
 }
@@ -174,7 +174,7 @@ struct SendServerMessage: WriteQuery {
     static let statement = WriteStatement(
         "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
         arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10", "true", "$11"],
-        place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
 
     var parameters: [Value] { message.parameters + [Value(senderName)] }
 }
@@ -199,7 +199,7 @@ struct DeleteMessage: WriteQuery {
             r.hidden_from, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
-        place: WriteStatement.Place(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
+        place: WriteStatement.RecordExpressions(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
         [
@@ -217,7 +217,7 @@ struct EditParts: WriteQuery {
     let stored: [UInt8]
     let parts: [UInt8]
     let edits: String
-    let time: Postgres.Timestamp
+    let time: PostgresTimestamp
     let contents: [ContentID]
     let origin: Change.Origin?
 
@@ -230,7 +230,8 @@ struct EditParts: WriteQuery {
             \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.edit_parts", arguments: (1...7).map { "$\($0)" } + ["$8::uuid[]", "$9", "$10"],
-        place: WriteStatement.Place(conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
+        place: WriteStatement.RecordExpressions(
+            conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
 
     var parameters: [Value] {
         [
@@ -259,7 +260,7 @@ struct GiveReceipts: WriteQuery {
             r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
             """,
         function: "conversations.give_receipts_of", arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
-        place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -281,7 +282,7 @@ struct Follow: WriteQuery {
 
     static let statement = WriteStatement(
         "follow.add", columns: "r.*", function: "conversations.follow_users_within", arguments: ["$1", "$2", "$3::text[]", "$4"],
-        place: WriteStatement.Place(),
+        place: WriteStatement.RecordExpressions(),
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue)), Value(limit)] }
@@ -297,7 +298,7 @@ struct Unfollow: WriteQuery {
 
     static let statement = WriteStatement(
         "follow.end", columns: "r.*", function: "conversations.unfollow_user", arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.Place(userPosition: "r.position"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(userPosition: "r.position"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed)] }
 }
@@ -312,7 +313,7 @@ struct GiveAnnouncementReceipt: WriteQuery {
 
     static let statement = WriteStatement(
         "announcement.receipt", columns: "r.*", function: "conversations.give_announcement_receipt", arguments: ["$1", "$2", "$3", "$4"],
-        place: WriteStatement.Place(userPosition: "r.position"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(userPosition: "r.position"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue), .int8(status)] }
 }
@@ -326,7 +327,7 @@ struct RemoveAnnouncement: WriteQuery {
 
     static let statement = WriteStatement(
         "announcement.remove", columns: "r.*", function: "conversations.remove_announcement", arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.Place(userPosition: "r.position"))
+        place: WriteStatement.RecordExpressions(userPosition: "r.position"))
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue)] }
 }
@@ -348,7 +349,7 @@ struct SetPushToken: WriteQuery {
 
     static let statement = WriteStatement(
         "push_token.set", columns: "r AS outcome", function: "conversations.set_push_token", arguments: (1...9).map { "$\($0)" },
-        place: WriteStatement.Place(outcome: "r"),
+        place: WriteStatement.RecordExpressions(outcome: "r"),
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -368,7 +369,7 @@ struct DeletePushToken: WriteQuery {
 
     static let statement = WriteStatement(
         "push_token.delete", columns: "r AS outcome", function: "conversations.delete_push_token", arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.Place(outcome: "r"),
+        place: WriteStatement.RecordExpressions(outcome: "r"),
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(device)] }

@@ -40,13 +40,13 @@ extension GatewayServices {
     }
 
     /// Applies a patch to a conversation.
-    /// - Returns: `.nowhere` for a patch without operations, which is no change.
+    /// - Returns: `.empty` for a patch without operations, which is no change.
     func patch(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> LogPosition {
         if patch.isEmpty {
             // An empty patch changes nothing, but its answer must not reveal whether a conversation exists.
             let view = try await conversation(id, for: call)
             guard view.isParticipant else { throw .accessDenied("You are not a participant of this conversation any more.") }
-            return .nowhere
+            return .empty
         }
         return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
     }

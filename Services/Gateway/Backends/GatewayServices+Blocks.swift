@@ -32,7 +32,7 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                BlocksAPI.change, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                BlocksAPI.change, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
     /// Returns all users who have a block with the user in either direction, read in pages. The user's own log contains

@@ -31,7 +31,7 @@ extension GatewayServices {
         }
         do throws(Failure) {
             let answer = try await conversations.call(
-                ConversationsAPI.createConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
+                ConversationsAPI.createConversation, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
                 answers: call.answers)
             // An existing conversation may be large, and the client can request it again.
             if !answer.created { call.mayBeRefused() }
@@ -114,7 +114,7 @@ extension GatewayServices {
                 if let origin = call.protoOrigin { $0.origin = origin }
             }
             let answer = try await metadata.call(
-                MetadataAPI.patch, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+                MetadataAPI.patch, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
             return LogPosition(answer.place)
         }
         let request = ProtoPatchConversationRequest.with {
@@ -127,7 +127,8 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.patchConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.patchConversation, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         return LogPosition(answer.place)
     }
 
@@ -147,7 +148,7 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.deleteConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
+                ConversationsAPI.deleteConversation, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
                 answers: call.answers))
     }
 
@@ -163,7 +164,7 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.markAllRead, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.markAllRead, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return (LogPosition(answer), answer.hasReadUpTo ? Position(answer.readUpTo) : nil)
     }
 }

@@ -20,7 +20,7 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
     }
 
@@ -78,7 +78,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.deleteMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                ConversationsAPI.deleteMessage, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                answers: call.answers))
     }
 
     func giveReceipt(_ id: MessageID, kind: ReceiptKind, for call: Call) async throws(Failure) -> LogPosition {
@@ -91,6 +92,7 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.giveReceipt, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                ConversationsAPI.giveReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                answers: call.answers))
     }
 }

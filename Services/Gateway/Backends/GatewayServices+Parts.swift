@@ -77,7 +77,7 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.editParts, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.editParts, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return EditedParts(
             message: answer.hasMessage ? try Self.converted { try StrataModel.Message(answer.message) } : nil, index: Int(answer.index),
             place: LogPosition(answer.place))

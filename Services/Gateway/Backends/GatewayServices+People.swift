@@ -34,7 +34,7 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.follow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                ConversationsAPI.follow, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
     func unfollow(_ user: UserID, for call: Call) async throws(Failure) -> LogPosition {
@@ -45,7 +45,7 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.unfollow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                ConversationsAPI.unfollow, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
     func isFollowed(_ user: UserID, for call: Call) async throws(Failure) -> Bool {
@@ -109,7 +109,7 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                AccountAPI.giveAnnouncementReceipt, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
+                AccountAPI.giveAnnouncementReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
                 answers: call.answers))
     }
 
@@ -121,7 +121,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                AccountAPI.deleteAnnouncement, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                AccountAPI.deleteAnnouncement, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                answers: call.answers))
     }
 
     // MARK: Devices
@@ -140,7 +141,7 @@ extension GatewayServices {
             }
         }
         _ = try await conversations.call(
-            AccountAPI.setPushToken, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            AccountAPI.setPushToken, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 
     func deletePushToken(device: String, for call: Call) async throws(Failure) {
@@ -150,6 +151,6 @@ extension GatewayServices {
             $0.deviceID = device
         }
         _ = try await conversations.call(
-            AccountAPI.deletePushToken, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            AccountAPI.deletePushToken, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 }

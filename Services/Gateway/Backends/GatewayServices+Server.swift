@@ -31,7 +31,8 @@ extension GatewayServices {
         do throws(Failure) {
             let request = messageRequest(body, as: id, to: conversation, for: call)
             let answer = try await conversations.call(
-                ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+                ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                answers: call.answers)
             return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
         } catch {
             guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }
@@ -71,11 +72,11 @@ extension GatewayServices {
     }
 
     /// Applies a patch to a conversation.
-    /// - Returns: `.nowhere` for a patch without operations, which is no change.
+    /// - Returns: `.empty` for a patch without operations, which is no change.
     func patchByServer(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> LogPosition {
         if patch.isEmpty {
             _ = try await bareConversation(id, for: call)
-            return .nowhere
+            return .empty
         }
         return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
     }
@@ -86,7 +87,7 @@ extension GatewayServices {
             return try await deleteConversation(id, mode: .allParticipants, leave: false, for: call)
         } catch {
             guard error.code == .objectDeleted else { throw error }
-            return .nowhere
+            return .empty
         }
     }
 }

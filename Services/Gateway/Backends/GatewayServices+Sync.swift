@@ -30,7 +30,7 @@ extension GatewayServices {
                 entries: try answer.entries.map { entry in
                     BaselineEntry(
                         id: try ConversationID(contract: entry.conversationID), position: Position(entry.position),
-                        after: Position(entry.after), numbers: UserNumbers(entry.numbers), messageCount: entry.messageCount,
+                        after: Position(entry.after), counts: UserCounts(entry.numbers), messageCount: entry.messageCount,
                         isParticipant: entry.isParticipant,
                         oldestAt: entry.oldestAt == 0 ? nil : Timestamp(microseconds: entry.oldestAt))
                 },
@@ -58,10 +58,10 @@ extension GatewayServices {
         let answer = try await conversations.call(
             ConversationsAPI.readLogs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return try Self.converted {
-            var numbers: [ConversationID: LogPage.Numbers] = [:]
+            var counts: [ConversationID: LogPage.Counts] = [:]
             for item in answer.numbers {
-                numbers[try ConversationID(contract: item.conversationID)] = LogPage.Numbers(
-                    numbers: UserNumbers(item.numbers), messageCount: item.messageCount, isParticipant: item.isParticipant,
+                counts[try ConversationID(contract: item.conversationID)] = LogPage.Counts(
+                    counts: UserCounts(item.numbers), messageCount: item.messageCount, isParticipant: item.isParticipant,
                     isListed: item.isListed)
             }
             return LogPage(
@@ -72,7 +72,7 @@ extension GatewayServices {
                     case .skipped(let cursor): .skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after))
                     case nil: nil
                     }
-                }, reachesHeads: answer.reachesHeads, numbers: numbers)
+                }, reachesHeads: answer.reachesHeads, counts: counts)
         }
     }
 }
@@ -109,9 +109,9 @@ extension GatewayServices: ChangeSource {
         let answer = try await conversations.call(
             ConversationsAPI.readChanges, with: request, deadline: .now + .seconds(5), trace: .random(), answers: answers)
         return try Self.converted {
-            var numbers: [UserID: UserNumbers] = [:]
-            for (user, value) in answer.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
-            return ChangePage(changes: try answer.changes.map { try Change($0) }, head: Position(answer.head), numbers: numbers)
+            var counts: [UserID: UserCounts] = [:]
+            for (user, value) in answer.numbers { counts[UserID(trusted: user)] = UserCounts(value) }
+            return ChangePage(changes: try answer.changes.map { try Change($0) }, head: Position(answer.head), counts: counts)
         }
     }
 

@@ -21,12 +21,12 @@ extension GatewayServices {
 
     /// Requests a change, which is applied once if it has an idempotency key.
     private func change<Request: ChangeRequest, Response>(
-        _ endpoint: Endpoint<Request, Response>, as mutation: Mutation?, _ trace: TraceID, within patience: Duration = patience,
+        _ endpoint: Endpoint<Request, Response>, as idempotencyKey: IdempotencyKey?, _ trace: TraceID, within patience: Duration = patience,
         _ fill: (inout Request) -> Void
     ) async throws(Failure) -> Response {
         var request = Request()
         fill(&request)
-        return try await conversations.call(endpoint, with: request, as: mutation, deadline: .now + patience, trace: trace)
+        return try await conversations.call(endpoint, with: request, as: idempotencyKey, deadline: .now + patience, trace: trace)
     }
 
     // MARK: Identities
@@ -42,8 +42,10 @@ extension GatewayServices {
     }
 
     /// - Parameter mode: `create`, `replace`, `patch` or `delete`.
-    func writeIdentity(_ body: IdentityBody, mode: String, of key: UserKey, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
-        _ = try await change(UsersAPI.writeIdentity, as: mutation, trace) { request in
+    func writeIdentity(
+        _ body: IdentityBody, mode: String, of key: UserKey, as idempotencyKey: IdempotencyKey?, trace: TraceID
+    ) async throws(Failure) {
+        _ = try await change(UsersAPI.writeIdentity, as: idempotencyKey, trace) { request in
             request.appID = Data(key.app)
             request.userID = key.user.rawValue
             request.mode = mode
@@ -56,8 +58,8 @@ extension GatewayServices {
 
     // MARK: Access
 
-    func suspend(_ key: UserKey, _ isSuspended: Bool, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
-        _ = try await change(UsersAPI.suspend, as: mutation, trace) {
+    func suspend(_ key: UserKey, _ isSuspended: Bool, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
+        _ = try await change(UsersAPI.suspend, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
             $0.isSuspended = isSuspended
@@ -82,8 +84,8 @@ extension GatewayServices {
     /// Ends one session of a user, or all.
     /// - Returns: true if at least one session was ended.
     @discardableResult
-    func endSessions(of key: UserKey, session: UUID?, as mutation: Mutation?, trace: TraceID) async throws(Failure) -> Bool {
-        let answer = try await change(UsersAPI.endSessions, as: mutation, trace) {
+    func endSessions(of key: UserKey, session: UUID?, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) -> Bool {
+        let answer = try await change(UsersAPI.endSessions, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
             if let session { $0.id = Data(uuid: session) }
@@ -92,9 +94,9 @@ extension GatewayServices {
         return answer.ended > 0
     }
 
-    func patchApp(_ app: AppID, _ patch: AppPatch, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
+    func patchApp(_ app: AppID, _ patch: AppPatch, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
         // Updating all sessions of a large app takes long.
-        _ = try await change(UsersAPI.patchApp, as: mutation, trace, within: .seconds(60)) {
+        _ = try await change(UsersAPI.patchApp, as: idempotencyKey, trace, within: .seconds(60)) {
             $0.appID = Data(app)
             if let value = patch.sessionTTL { $0.sessionTtl = value }
             if let value = patch.badgeCounts { $0.badgeCounts = value.rawValue }
@@ -108,9 +110,9 @@ extension GatewayServices {
 
     /// Sends an announcement. A repetition of the request changes nothing.
     func announce(
-        _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, named mutation: Mutation?, trace: TraceID
+        _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, named idempotencyKey: IdempotencyKey?, trace: TraceID
     ) async throws(Failure) -> (sender: MessageSender, sentAt: Timestamp, parts: [MessagePart]) {
-        let answer = try await change(UsersAPI.announce, as: mutation, trace, within: .seconds(30)) {
+        let answer = try await change(UsersAPI.announce, as: idempotencyKey, trace, within: .seconds(30)) {
             $0.appID = Data(app)
             $0.id = Data(id)
             switch body.sender {
@@ -130,8 +132,8 @@ extension GatewayServices {
         return (sender, Timestamp(microseconds: answer.sentAt), parts)
     }
 
-    func notify(_ body: NotificationBody, in app: AppID, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
-        _ = try await change(UsersAPI.notify, as: mutation, trace) {
+    func notify(_ body: NotificationBody, in app: AppID, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
+        _ = try await change(UsersAPI.notify, as: idempotencyKey, trace) {
             $0.appID = Data(app)
             $0.recipients = body.recipients.map(\.rawValue)
             $0.notification = body.notification
@@ -141,8 +143,10 @@ extension GatewayServices {
 
     /// Returns the user's unread counts.
     /// - Parameter count: the new external count of the app's own server; nil leaves it unchanged.
-    func badge(of key: UserKey, setting count: Int64? = nil, as mutation: Mutation?, trace: TraceID) async throws(Failure) -> BadgeSummary {
-        let answer = try await change(UsersAPI.badge, as: mutation, trace) {
+    func badge(
+        of key: UserKey, setting count: Int64? = nil, as idempotencyKey: IdempotencyKey?, trace: TraceID
+    ) async throws(Failure) -> BadgeSummary {
+        let answer = try await change(UsersAPI.badge, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
             if let count { $0.externalUnreadCount = count }
@@ -153,8 +157,8 @@ extension GatewayServices {
 
     // MARK: Erasing
 
-    func erase(_ key: UserKey, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
-        _ = try await change(UsersAPI.erase, as: mutation, trace) {
+    func erase(_ key: UserKey, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
+        _ = try await change(UsersAPI.erase, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
         }

@@ -56,7 +56,7 @@ struct GatewayServices: Sendable {
         var trace: TraceID
         var origin: Change.Origin?
         /// The idempotency key of the change, if its client gave one.
-        var mutation: Mutation?
+        var idempotencyKey: IdempotencyKey?
         /// True if the call comes from the app's own server, in its own name or on the user's behalf.
         var isByServer = false
         /// The counter of the bytes that services answer.

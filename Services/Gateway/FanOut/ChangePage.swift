@@ -5,11 +5,11 @@ package import StrataModel
 package struct ChangePage: Sendable {
     package var changes: [Change]
     package var head: Position
-    package var numbers: [UserID: UserNumbers]
+    package var counts: [UserID: UserCounts]
 
-    package init(changes: [Change], head: Position, numbers: [UserID: UserNumbers]) {
+    package init(changes: [Change], head: Position, counts: [UserID: UserCounts]) {
         self.changes = changes
         self.head = head
-        self.numbers = numbers
+        self.counts = counts
     }
 }

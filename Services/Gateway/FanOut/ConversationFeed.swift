@@ -11,13 +11,13 @@ struct ConversationFeed {
     enum Action {
         /// Deliver these changes, in this order.
         case deliver([Change])
-        /// Deliver these changes from the log. They carry no counts; `numbers` are the counts read with them, valid at
+        /// Deliver these changes from the log. They carry no counts; `counts` are the counts read with them, valid at
         /// the log's head at that time.
-        case deliverFromLog([Change], numbers: [UserID: UserNumbers])
+        case deliverFromLog([Change], counts: [UserID: UserCounts])
         /// A change is or may be missing. Until the gap is closed, no packet may be stamped later than `since`.
         case openGap(since: Timestamp)
-        /// No change is missing. `numbers` are the counts read with the log.
-        case closeGap(numbers: [UserID: UserNumbers])
+        /// No change is missing. `counts` are the counts read with the log.
+        case closeGap(counts: [UserID: UserCounts])
         /// Read the log after this position, then call ``repaired(_:)`` or ``repairFailed()``.
         case read(after: Position)
         /// Call ``repairIfBehind()`` after the wait.
@@ -54,7 +54,7 @@ struct ConversationFeed {
     /// sequence is known.
     private var missingSince: Timestamp?
     /// True if counts must be read even if no change is missing.
-    private var areNumbersMissing = false
+    private var areCountsMissing = false
 
     var last: Position? { sequencer.last }
 
@@ -118,16 +118,16 @@ struct ConversationFeed {
     /// Starts to read the log if changes or counts are missing, unless a read is in progress.
     mutating func repairIfBehind() -> [Action] {
         guard !isRepairing, let last else { return [] }
-        guard isBehind || areNumbersMissing else { return [.closeGap(numbers: [:])] }
-        areNumbersMissing = false
+        guard isBehind || areCountsMissing else { return [.closeGap(counts: [:])] }
+        areCountsMissing = false
         isRepairing = true
         return [.read(after: last)]
     }
 
     /// Requests another read of counts. A socket that attached during a log read received changes without the counts of
     /// its user.
-    mutating func numbersMissing() -> Action {
-        areNumbersMissing = true
+    mutating func countsMissing() -> Action {
+        areCountsMissing = true
         return .checkLater(.repairPause)
     }
 
@@ -143,13 +143,13 @@ struct ConversationFeed {
         for change in page.changes {
             if case .deliver(let changes) = sequencer.changeArrived(change) { delivered += changes }
         }
-        var actions: [Action] = delivered.isEmpty ? [] : [.deliverFromLog(delivered, numbers: page.numbers)]
+        var actions: [Action] = delivered.isEmpty ? [] : [.deliverFromLog(delivered, counts: page.counts)]
         if page.changes.isEmpty, let last, page.head <= last { target = last }
         target = max(target, page.head)
         if isBehind {
             actions.append(.checkLater(page.changes.isEmpty ? .repairPause : .none))
         } else {
-            actions.append(.closeGap(numbers: page.numbers))
+            actions.append(.closeGap(counts: page.counts))
         }
         return actions
     }

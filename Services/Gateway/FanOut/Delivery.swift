@@ -26,12 +26,12 @@ package final class Delivery: Sendable {
 
     /// Returns the packets for `reader`, in order.
     /// - Parameters:
-    ///   - includesNumbers: false if the counts of the reader are not known at present.
+    ///   - includesCounts: false if the counts of the reader are not known at present.
     ///   - budget: counts the bytes of a long text once for all sockets that hold it.
     func rendering(
-        for reader: UserID, version: WireVersion, includesNumbers: Bool = true, by renderer: Renderer, in budget: AnswerBudget
+        for reader: UserID, version: WireVersion, includesCounts: Bool = true, by renderer: Renderer, in budget: AnswerBudget
     ) -> Rendering {
-        let variant = Variant(of: change, for: reader, version: version, includesNumbers: includesNumbers)
+        let variant = Variant(of: change, for: reader, version: version, includesCounts: includesCounts)
         return rendered.withLock { rendered in
             if let rendering = rendered[variant] { return rendering }
             let rendering = Rendering(renderer.tails(for: change, variant: variant), in: budget)

@@ -12,13 +12,13 @@ extension FanOut {
         for action in actions {
             switch action {
             case .deliver(let changes): dispatchChanges(changes, of: subscription)
-            case .deliverFromLog(let changes, let numbers):
+            case .deliverFromLog(let changes, let counts):
                 dispatchChanges(changes, of: subscription, isFromLog: true)
-                subscription.loops.forEach { registries[$0].enqueue { $0.countsLoaded(numbers, of: id) } }
+                subscription.loops.forEach { registries[$0].enqueue { $0.countsLoaded(counts, of: id) } }
             // Sockets in this conversation must not receive a later time until the gap is closed. A client that
             // loses its connection meanwhile replays from the time of its last packet.
             case .openGap(let time): subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
-            case .closeGap(let numbers): subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(id, numbers: numbers) } }
+            case .closeGap(let counts): subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(id, counts: counts) } }
             case .read(let position): readLog(of: id, after: position, for: subscription)
             case .checkLater(let wait):
                 loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.repairIfBehind() } }
@@ -50,8 +50,8 @@ extension FanOut {
 
     /// Reads the counts of users who received changes from the log, then closes the gap again. Callable from any
     /// thread.
-    func numbersMissing(in id: ConversationID) {
-        loop.execute { self.onFeed(of: id) { [$0.numbersMissing()] } }
+    func countsMissing(in id: ConversationID) {
+        loop.execute { self.onFeed(of: id) { [$0.countsMissing()] } }
     }
 
     /// Records a position known from another log. Changes that do not arrive soon are read. Callable from any thread.

@@ -8,15 +8,15 @@ package struct JoinPoint: Sendable {
     package var position: Position
     /// The last position that the fan-out had passed to the registries when the catch-up asked for it.
     package var fanOutLast: Position
-    package var numbers: UserNumbers
+    package var counts: UserCounts
     package var messageCount: Int64
     package var isHidden: Bool
 
-    package init(id: ConversationID, position: Position, fanOutLast: Position, numbers: UserNumbers, messageCount: Int64, isHidden: Bool) {
+    package init(id: ConversationID, position: Position, fanOutLast: Position, counts: UserCounts, messageCount: Int64, isHidden: Bool) {
         self.id = id
         self.position = position
         self.fanOutLast = fanOutLast
-        self.numbers = numbers
+        self.counts = counts
         self.messageCount = messageCount
         self.isHidden = isHidden
     }

@@ -9,19 +9,19 @@ package struct LeaveRecord: Sendable, Equatable {
     /// removed from the user's devices.
     package var seenUpTo: Position
     /// The user's counts as last sent to the client.
-    package var numbers = UserNumbers(uncounted: 0, hidden: 0, position: .zero)
+    package var counts = UserCounts(excluded: 0, hidden: 0, position: .zero)
     /// The number of messages ever sent, at the user's departure or earlier.
     package var messageCount: Int64 = 0
     /// The position of the newest change from which the client knows the last message.
     package var lastMessagePosition = Position.zero
 
     package init(
-        position: Position, seenUpTo: Position, numbers: UserNumbers = UserNumbers(uncounted: 0, hidden: 0, position: .zero), messageCount: Int64 = 0,
+        position: Position, seenUpTo: Position, counts: UserCounts = UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: Int64 = 0,
         lastMessagePosition: Position = .zero
     ) {
         self.position = position
         self.seenUpTo = seenUpTo
-        self.numbers = numbers
+        self.counts = counts
         self.messageCount = messageCount
         self.lastMessagePosition = lastMessagePosition
     }
@@ -31,7 +31,7 @@ package struct LeaveRecord: Sendable, Equatable {
         guard view.conversation.position < position else { return view }
         var view = view
         view.isParticipant = false
-        if numbers.position > view.numbers.position { view.numbers = numbers }
+        if counts.position > view.counts.position { view.counts = counts }
         view.messageCount = max(view.messageCount, messageCount)
         return view
     }

@@ -48,7 +48,7 @@ extension LoopRegistry {
             member.socket.deliver(
                 delivery,
                 as: !member.tracked.areCurrent
-                    ? tails.withoutNumbers(registration) : isSender ? tails.sender(registration) : tails.other(registration),
+                    ? tails.withoutCounts(registration) : isSender ? tails.sender(registration) : tails.other(registration),
                 values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         output.deliveries.increment(by: conversation.members.count)
@@ -79,7 +79,7 @@ extension LoopRegistry {
                 continue
             }
             let rendering = delivery.rendering(
-                for: user, version: member.registration.version, includesNumbers: member.tracked.areCurrent, by: output.renderer, in: output.answers)
+                for: user, version: member.registration.version, includesCounts: member.tracked.areCurrent, by: output.renderer, in: output.answers)
             member.socket.deliver(delivery, as: rendering, values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         output.deliveries.increment(by: conversation.members.count)
@@ -136,9 +136,9 @@ extension LoopRegistry {
 
     /// Stores counts that were read along with the log, which does not contain them. They apply once all changes that
     /// they include have been delivered.
-    func countsLoaded(_ numbers: [UserID: UserNumbers], of id: ConversationID) {
+    func countsLoaded(_ counts: [UserID: UserCounts], of id: ConversationID) {
         guard let conversation = conversations[id] else { return }
-        conversation.loadedCounts = numbers
+        conversation.loadedCounts = counts
     }
 
     /// Sends the counts that were missing from earlier packets, once the gap is closed.
@@ -147,8 +147,8 @@ extension LoopRegistry {
         var areAllKnown = true
         for index in conversation.members.indices {
             let user = conversation.members[index].registration.key.user
-            if let numbers = conversation.loadedCounts[user], numbers.position <= conversation.last {
-                conversation.members[index].tracked.take(numbers)
+            if let counts = conversation.loadedCounts[user], counts.position <= conversation.last {
+                conversation.members[index].tracked.take(counts)
             }
             let member = conversation.members[index]
             guard member.tracked.isPending else { continue }
@@ -173,9 +173,9 @@ extension LoopRegistry {
     }
 
     private func sendCounts(of member: Member, in conversation: LocalConversation) {
-        let (numbers, messages) = (member.numbers, conversation.messageCountAtLast)
-        let values = ReaderValues(reader: member.registration.key.user, unread: numbers.unread(of: messages), total: numbers.total(of: messages))
-        let tail = output.renderer.numbersChanged(conversation.id, at: conversation.last)
+        let (counts, messages) = (member.counts, conversation.messageCountAtLast)
+        let values = ReaderValues(reader: member.registration.key.user, unread: counts.unread(of: messages), total: counts.total(of: messages))
+        let tail = output.renderer.countsChanged(conversation.id, at: conversation.last)
         member.socket.send(Rendering([tail], in: output.answers), values: values, stamp: stamp())
     }
 
@@ -197,7 +197,7 @@ extension LoopRegistry {
 
 extension LoopRegistry.Member {
     func values(messageCount: Int64) -> ReaderValues {
-        ReaderValues(reader: registration.key.user, unread: numbers.unread(of: messageCount), total: numbers.total(of: messageCount))
+        ReaderValues(reader: registration.key.user, unread: counts.unread(of: messageCount), total: counts.total(of: messageCount))
     }
 }
 
@@ -221,7 +221,7 @@ private struct PlainTails {
     }
 
     /// Returns the rendering for a socket whose counts are not known at present.
-    func withoutNumbers(_ reader: Registration) -> Rendering { rendering(for: reader, includesNumbers: false) }
+    func withoutCounts(_ reader: Registration) -> Rendering { rendering(for: reader, includesCounts: false) }
 
     mutating func other(_ reader: Registration) -> Rendering {
         switch reader.version {
@@ -238,8 +238,8 @@ private struct PlainTails {
         }
     }
 
-    private func rendering(for reader: Registration, includesNumbers: Bool = true) -> Rendering {
+    private func rendering(for reader: Registration, includesCounts: Bool = true) -> Rendering {
         delivery.rendering(
-            for: reader.key.user, version: reader.version, includesNumbers: includesNumbers, by: output.renderer, in: output.answers)
+            for: reader.key.user, version: reader.version, includesCounts: includesCounts, by: output.renderer, in: output.answers)
     }
 }

@@ -145,7 +145,7 @@ extension LoopRegistry {
         } else {
             sendUserChange(change, to: socket)
             conversation.members[index].isHidden = false
-            conversation.members[index].tracked.take(view.numbers)
+            conversation.members[index].tracked.take(view.counts)
         }
     }
 
@@ -162,12 +162,12 @@ extension LoopRegistry {
             change.content = content(left.after(view))
             return sendUserChange(change, to: socket, withLastMessage: left.lastMessagePosition <= position)
         }
-        conversation.members[index].tracked.take(view.numbers)
+        conversation.members[index].tracked.take(view.counts)
         let member = conversation.members[index]
         guard !member.isHidden else { return }
         var told = view
         if max(conversation.last, member.skip) > position {
-            told.numbers = member.numbers
+            told.counts = member.counts
             told.messageCount = max(conversation.messageCount, view.messageCount)
         }
         change.content = content(told)

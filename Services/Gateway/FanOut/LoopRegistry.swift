@@ -22,7 +22,7 @@ package final class LoopRegistry: @unchecked Sendable {
         /// The number of messages ever sent, as of ``last``.
         var messageCountAtLast: Int64 = 0
         /// Counts read along with the log, kept until the gap closes. They may be newer than the delivered changes.
-        var loadedCounts: [UserID: UserNumbers] = [:]
+        var loadedCounts: [UserID: UserCounts] = [:]
         var members: [Member] = []
         /// The number of catch-ups that will attach sockets here. The conversation stays subscribed for them.
         var joining = 0
@@ -37,7 +37,7 @@ package final class LoopRegistry: @unchecked Sendable {
         /// The socket's registration, stored here because every delivery uses it.
         let registration: Registration
         var tracked: MemberCounts
-        var numbers: UserNumbers { tracked.known }
+        var counts: UserCounts { tracked.known }
         /// The position up to which the catch-up has sent the socket all changes.
         var skip: Position
         /// True if the user deleted the conversation from their devices and no message has followed. The next message
@@ -154,7 +154,7 @@ package final class LoopRegistry: @unchecked Sendable {
             let record = LeaveRecord(
                 position: position,
                 seenUpTo: max(conversation.lastMessages.newest(of: member.registration.key.user), member.isHidden ? .zero : member.skip),
-                numbers: member.numbers, messageCount: conversation.messageCount,
+                counts: member.counts, messageCount: conversation.messageCount,
                 lastMessagePosition: max(conversation.lastMessages.lastUpdate(for: member.registration.key.user), member.skip))
             socket.membershipChanged(.left(conversation.id, record))
         }
@@ -206,7 +206,7 @@ package final class LoopRegistry: @unchecked Sendable {
         guard !registration.conversations.contains(where: { $0 === conversation }) else { return true }
         conversation.members.append(
             Member(
-                socket: socket, registration: registration, tracked: MemberCounts(point.numbers), skip: point.position, isHidden: point.isHidden))
+                socket: socket, registration: registration, tracked: MemberCounts(point.counts), skip: point.position, isHidden: point.isHidden))
         registration.conversations.append(conversation)
         return true
     }
@@ -281,12 +281,12 @@ package final class LoopRegistry: @unchecked Sendable {
     func gapClosed(_ log: StampLimits.Log) { limits.gapClosed(log) }
 
     /// Closes a conversation's gap once all missing counts are sent.
-    /// - Parameter numbers: the counts read along with the log.
-    func gapClosed(_ id: ConversationID, numbers: [UserID: UserNumbers]) {
+    /// - Parameter counts: the counts read along with the log.
+    func gapClosed(_ id: ConversationID, counts: [UserID: UserCounts]) {
         if let conversation = conversations[id] {
-            conversation.loadedCounts.merge(numbers) { $0.position > $1.position ? $0 : $1 }
+            conversation.loadedCounts.merge(counts) { $0.position > $1.position ? $0 : $1 }
             // Until these counts are sent, no packet may carry a time from which a replay would omit them.
-            guard sendLoadedCounts(in: conversation) else { return fanOut.numbersMissing(in: id) }
+            guard sendLoadedCounts(in: conversation) else { return fanOut.countsMissing(in: id) }
             conversation.loadedCounts = [:]
         }
         gapClosed(.conversation(id))

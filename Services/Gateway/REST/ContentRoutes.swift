@@ -32,7 +32,7 @@ struct ContentRoutes: RESTFeature {
         // The size and the type are in headers, which are not part of the key's fingerprint. So they are part of the
         // id.
         let call = context.call
-        let id = call.mutation.map { ContentID(rawValue: $0.madeID(by: call.key, "\(asked.size) \(asked.type)")) } ?? .random()
+        let id = call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(asked.size) \(asked.type)")) } ?? .random()
         let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
         try await services.createContent(upload, for: call)
         return .json(.created) {

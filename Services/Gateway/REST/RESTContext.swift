@@ -33,7 +33,7 @@ struct RESTContext: RequestContext {
     /// The memory held by the parsed body. Set by ``InputLimitMiddleware``; nil for a `GET`.
     var input: InputBudget.Share?
     /// The idempotency key, from ``IdempotencyMiddleware``.
-    var mutation: Mutation?
+    var idempotencyKey: IdempotencyKey?
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
@@ -104,7 +104,7 @@ struct SignedInContext: ChildRequestContext {
 
     var call: GatewayServices.Call {
         var call = GatewayServices.Call(user, trace: request.trace, answers: request.answer)
-        call.mutation = request.mutation
+        call.idempotencyKey = request.idempotencyKey
         call.isByServer = request.isServerRequest
         return call
     }
@@ -131,7 +131,7 @@ struct ServerContext: ChildRequestContext {
 
     var app: AppID { server.app }
 
-    var mutation: Mutation? { request.mutation }
+    var idempotencyKey: IdempotencyKey? { request.idempotencyKey }
 
     /// A call to a service by the app's own server, for no user.
     var call: GatewayServices.Call { namedCall(for: UserKey(app: app, user: .appServer)) }
@@ -140,7 +140,7 @@ struct ServerContext: ChildRequestContext {
     /// - Parameter key: the user to whom the change and its key belong.
     func namedCall(for key: UserKey) -> GatewayServices.Call {
         var call = GatewayServices.Call(key, trace: request.trace, answers: request.answer)
-        call.mutation = request.mutation
+        call.idempotencyKey = request.idempotencyKey
         call.isByServer = true
         return call
     }

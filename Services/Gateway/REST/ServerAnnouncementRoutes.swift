@@ -16,7 +16,7 @@ struct ServerAnnouncementRoutes: RESTFeature {
 
     private func announce(_ asked: AnnounceRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let (id, body) = (asked.id, asked.body)
-        let sent = try await services.announce(body, as: id, in: context.app, named: context.mutation, trace: context.request.trace)
+        let sent = try await services.announce(body, as: id, in: context.app, named: context.idempotencyKey, trace: context.request.trace)
         return .json(.accepted) {
             renderer(for: context)
                 .writeSentAnnouncement(
@@ -25,7 +25,7 @@ struct ServerAnnouncementRoutes: RESTFeature {
     }
 
     private func notify(_ body: NotificationBody, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.notify(body, in: context.app, as: context.mutation, trace: context.request.trace)
+        try await services.notify(body, in: context.app, as: context.idempotencyKey, trace: context.request.trace)
         return RESTAnswer(status: .accepted)
     }
 }
@@ -39,7 +39,7 @@ private struct AnnounceRequest: RESTRequest {
         let given = try CreationID(request, in: context, for: services).id
         // With an idempotency key, a repetition has the same id.
         let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
-        let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "announcement") } }
+        let named = server.flatMap { server in context.idempotencyKey.map { $0.derivedID(by: server, "announcement") } }
         body = try AnnouncementBody(
             try await request.object(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
         id = given.map { AnnouncementID(rawValue: $0) } ?? body.id ?? named.map { AnnouncementID(rawValue: $0) } ?? .random()

@@ -38,7 +38,7 @@ struct UserRoutes: RESTFeature {
     // MARK: The app
 
     private func patchApp(_ patch: AppPatch, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.patchApp(context.app, patch, as: context.mutation, trace: context.request.trace)
+        try await services.patchApp(context.app, patch, as: context.idempotencyKey, trace: context.request.trace)
         return RESTAnswer(status: .accepted)
     }
 
@@ -63,13 +63,13 @@ struct UserRoutes: RESTFeature {
             _ = try await services.changeBlocks(content.blocks, createsUser: context.version < .v2, for: context.namedCall(for: key))
         }
         if let isSuspended = content.isSuspended {
-            try await services.suspend(key, isSuspended, as: context.mutation, trace: context.request.trace)
+            try await services.suspend(key, isSuspended, as: context.idempotencyKey, trace: context.request.trace)
         }
         return RESTAnswer(status: .accepted)
     }
 
     private func erase(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.erase(owner.key(in: context), as: context.mutation, trace: context.request.trace)
+        try await services.erase(owner.key(in: context), as: context.idempotencyKey, trace: context.request.trace)
         return RESTAnswer(status: .accepted)
     }
 
@@ -104,7 +104,7 @@ struct UserRoutes: RESTFeature {
     }
 
     private func write(_ body: IdentityBody, mode: String, of owner: OwnerRequest, in context: ServerContext) async throws(Failure) {
-        try await services.writeIdentity(body, mode: mode, of: owner.key(in: context), as: context.mutation, trace: context.request.trace)
+        try await services.writeIdentity(body, mode: mode, of: owner.key(in: context), as: context.idempotencyKey, trace: context.request.trace)
     }
 
     // MARK: Sessions
@@ -126,13 +126,13 @@ struct UserRoutes: RESTFeature {
 
     private func endSessions(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let key = try await services.knownUser(owner.key(in: context), trace: context.request.trace)
-        try await services.endSessions(of: key, session: nil, as: context.mutation, trace: context.request.trace)
+        try await services.endSessions(of: key, session: nil, as: context.idempotencyKey, trace: context.request.trace)
         return .noContent
     }
 
     private func endSession(_ asked: SessionRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let key = try await services.knownUser(asked.owner.key(in: context), trace: context.request.trace)
-        let wasThere = try await services.endSessions(of: key, session: asked.session, as: context.mutation, trace: context.request.trace)
+        let wasThere = try await services.endSessions(of: key, session: asked.session, as: context.idempotencyKey, trace: context.request.trace)
         guard wasThere else { throw .notFound("session") }
         return .noContent
     }
@@ -153,7 +153,7 @@ struct UserRoutes: RESTFeature {
     }
 
     private func badge(of owner: OwnerRequest, setting count: Int64?, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        let badge = try await services.badge(of: owner.key(in: context), setting: count, as: context.mutation, trace: context.request.trace)
+        let badge = try await services.badge(of: owner.key(in: context), setting: count, as: context.idempotencyKey, trace: context.request.trace)
         return .json { renderer(for: context).writeBadge(badge, into: &$0) }
     }
 }

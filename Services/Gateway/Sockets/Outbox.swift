@@ -38,7 +38,7 @@ struct Outbox {
     private let answers: AnswerBudget
     private var turn = Turn()
     private var waiting = WaitingFrames()
-    private var queue = OutgoingQueue()
+    private var outgoing = OutgoingBuffer()
     private(set) var sequence = PacketSequence()
     /// True if the registry will flush this socket at the end of the turn.
     private(set) var isTouched = false
@@ -164,7 +164,7 @@ struct Outbox {
     /// client.
     private mutating func admits(_ bytes: Int, isSlow: Bool) -> Bool {
         if isSlow, answers.isExceeded(by: 0) { return false }
-        return switch queue.admit(bytes, isWritable: !isSlow, bound: bound) {
+        return switch outgoing.admit(bytes, isWritable: !isSlow, bound: bound) {
         case .write: true
         case .abandon: false
         }
@@ -190,7 +190,7 @@ struct Outbox {
     /// Returns the growth of the backlog since the previous call.
     mutating func takeBacklogGrowth() -> Int {
         let growth = waiting.bytes - reportedBacklog
-        queue.left(waiting.bytes)
+        outgoing.left(waiting.bytes)
         reportedBacklog = waiting.bytes
         return growth
     }

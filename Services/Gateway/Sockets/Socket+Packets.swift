@@ -37,7 +37,7 @@ extension Socket {
     /// Sends a packet, or drops it if the socket has a backlog or its client has made no request yet.
     func sendDroppable(_ tail: PacketTail, stamp: Stamp) {
         if case .waiting = phase { return }
-        guard OutgoingQueue.admitsEphemeral(isWritable: isWritable) else {
+        guard OutgoingBuffer.admitsEphemeral(isWritable: isWritable) else {
             home.services.metrics.ephemeralsDropped.increment()
             return
         }
@@ -100,7 +100,7 @@ extension Socket {
                 // If the change added the user to a conversation unknown to the client, the conversation is sent
                 // instead.
                 renderer.tails(
-                    for: change, variant: Variant(of: change, for: key.user, version: version, includesNumbers: false, knowsConversation: true))
+                    for: change, variant: Variant(of: change, for: key.user, version: version, includesCounts: false, knowsConversation: true))
             case .conversation(let view, let change): renderer.conversationCreated(view, for: key.user, version: version, at: change.position)
             case .conversationNow(let view, let position): renderer.conversationCreated(view, for: key.user, version: version, at: position)
             case .userChange(let change): renderer.tails(for: change, version: version)
@@ -125,7 +125,7 @@ extension Socket {
     /// Sends the counts changed by a catch-up, once at its end.
     func sendSummary(_ summary: ReplayPlan.Summary) {
         let values = ReaderValues(reader: key.user, unread: summary.unread, total: summary.total)
-        sendTails([home.services.renderer.numbersChanged(summary.id, at: summary.position)], values: values, stamp: registry.stamp())
+        sendTails([home.services.renderer.countsChanged(summary.id, at: summary.position)], values: values, stamp: registry.stamp())
     }
 }
 

@@ -8,19 +8,19 @@ package struct BaselineEntry: Sendable {
     package let position: Position
     /// The position to read after. Later changes happened since the requested time.
     package let after: Position
-    package let numbers: UserNumbers
+    package let counts: UserCounts
     package let messageCount: Int64
     package let isParticipant: Bool
     /// The time of the oldest change between ``after`` and ``position``.
     package let oldestAt: Timestamp?
 
     package init(
-        id: ConversationID, position: Position, after: Position, numbers: UserNumbers, messageCount: Int64, isParticipant: Bool, oldestAt: Timestamp?
+        id: ConversationID, position: Position, after: Position, counts: UserCounts, messageCount: Int64, isParticipant: Bool, oldestAt: Timestamp?
     ) {
         self.id = id
         self.position = position
         self.after = after
-        self.numbers = numbers
+        self.counts = counts
         self.messageCount = messageCount
         self.isParticipant = isParticipant
         self.oldestAt = oldestAt

@@ -17,15 +17,15 @@ package struct LogPage: Sendable {
             }
         }
     }
-    package struct Numbers: Sendable {
-        let numbers: UserNumbers
+    package struct Counts: Sendable {
+        let counts: UserCounts
         let messageCount: Int64
         let isParticipant: Bool
         /// True unless the user has deleted the conversation from their devices and it has not come back since.
         let isListed: Bool
 
-        package init(numbers: UserNumbers, messageCount: Int64, isParticipant: Bool, isListed: Bool) {
-            self.numbers = numbers
+        package init(counts: UserCounts, messageCount: Int64, isParticipant: Bool, isListed: Bool) {
+            self.counts = counts
             self.messageCount = messageCount
             self.isParticipant = isParticipant
             self.isListed = isListed
@@ -33,11 +33,11 @@ package struct LogPage: Sendable {
     }
     package let entries: [Entry]
     let reachesHeads: Bool
-    let numbers: [ConversationID: Numbers]
+    let counts: [ConversationID: Counts]
 
-    package init(entries: [Entry], reachesHeads: Bool, numbers: [ConversationID: Numbers]) {
+    package init(entries: [Entry], reachesHeads: Bool, counts: [ConversationID: Counts]) {
         self.entries = entries
         self.reachesHeads = reachesHeads
-        self.numbers = numbers
+        self.counts = counts
     }
 }

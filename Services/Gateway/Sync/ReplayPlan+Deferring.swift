@@ -35,7 +35,7 @@ extension ReplayPlan {
         }
         guard !behind.isEmpty, hasOthers || !page.reachesHeads && isReading(besides: behind.keys) else { return page }
         for (id, time) in behind { deferConversation(id, since: time) }
-        return LogPage(entries: ahead, reachesHeads: page.reachesHeads, numbers: page.numbers)
+        return LogPage(entries: ahead, reachesHeads: page.reachesHeads, counts: page.counts)
     }
 }
 

@@ -50,7 +50,7 @@ package struct ReplayPlan: Sendable {
 
         var reading: Reading
         var showing = Showing()
-        var numbers: UserNumbers
+        var counts: UserCounts
         var messageCount: Int64
         /// True if a summary of the counts is pending for the end of the catch-up.
         var isSummaryPending = false
@@ -105,7 +105,7 @@ package struct ReplayPlan: Sendable {
         for (id, after) in conversations {
             self.conversations[id] = ConversationProgress(
                 reading: .init(position: after, isUnverified: false), showing: .init(isNeeded: true),
-                numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero), messageCount: 0, isMember: true)
+                counts: UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: 0, isMember: true)
             reading.insert(id)
         }
     }
@@ -116,7 +116,7 @@ package struct ReplayPlan: Sendable {
         for entry in baseline.entries {
             let isPending = entry.after < entry.position
             conversations[entry.id] = ConversationProgress(
-                reading: .init(position: entry.after, isUnverified: !isPending), numbers: entry.numbers,
+                reading: .init(position: entry.after, isUnverified: !isPending), counts: entry.counts,
                 messageCount: entry.messageCount,
                 isMember: entry.isParticipant)
             guard isPending else { continue }
@@ -185,7 +185,7 @@ package struct ReplayPlan: Sendable {
         guard let horizon = waiting.last?.startsAt,
             let end = page.entries.firstIndex(where: { $0.createdAt.map { $0 >= horizon } ?? false })
         else { return page }
-        return LogPage(entries: Array(page.entries[..<end]), reachesHeads: false, numbers: page.numbers)
+        return LogPage(entries: Array(page.entries[..<end]), reachesHeads: false, counts: page.counts)
     }
 
     // MARK: Deferred conversations
@@ -279,7 +279,7 @@ package struct ReplayPlan: Sendable {
     mutating func counted(_ view: ConversationView) {
         let id = view.conversation.id
         guard conversations[id]?.isMember == false else { return }
-        conversations[id]?.numbers = view.numbers
+        conversations[id]?.counts = view.counts
         conversations[id]?.messageCount = view.messageCount
     }
 
@@ -293,34 +293,34 @@ package struct ReplayPlan: Sendable {
         if page.reachesHeads { isUserLogPending = false }
         for id in reading {
             guard let progress = conversations[id] else { continue }
-            if let numbers = page.numbers[id] {
-                conversations[id]?.numbers = numbers.numbers
-                conversations[id]?.messageCount = numbers.messageCount
+            if let counts = page.counts[id] {
+                conversations[id]?.counts = counts.counts
+                conversations[id]?.messageCount = counts.messageCount
             }
             // The end of this log when the page was read. The conversation need not wait until all other logs have been
             // read.
             let hasReachedHead =
-                page.reachesHeads || page.numbers[id].map { $0.numbers.position > .zero && progress.reading.position >= $0.numbers.position } ?? false
+                page.reachesHeads || page.counts[id].map { $0.counts.position > .zero && progress.reading.position >= $0.counts.position } ?? false
             // If the counts or the object are newer than the entries read so far, there is more to read.
             let known =
-                progress.isMember && !progress.showing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, progress.showing.position) : .zero
+                progress.isMember && !progress.showing.isGone ? max(page.counts[id]?.counts.position ?? .zero, progress.showing.position) : .zero
             if hasReachedHead, progress.reading.position >= known {
                 reading.remove(id)
-                concludeReading(of: id, with: page.numbers[id])
+                concludeReading(of: id, with: page.counts[id])
             }
         }
-        scheduleRead(of: touchedByUser.filter { page.numbers[$0] == nil && conversations[$0]?.isMember == true })
+        scheduleRead(of: touchedByUser.filter { page.counts[$0] == nil && conversations[$0]?.isMember == true })
         touchedByUser = []
     }
 
     /// Applies the conversation's current state for the user at the end of its log. It overrides what the entries said.
-    /// - Parameter numbers: nil if the conversation has been deleted for all participants.
-    private mutating func concludeReading(of id: ConversationID, with numbers: LogPage.Numbers?) {
-        conversations[id]?.isListed = numbers?.isListed ?? false
-        guard let numbers else { return }
-        conversations[id]?.isMember = numbers.isParticipant
+    /// - Parameter counts: nil if the conversation has been deleted for all participants.
+    private mutating func concludeReading(of id: ConversationID, with counts: LogPage.Counts?) {
+        conversations[id]?.isListed = counts?.isListed ?? false
+        guard let counts else { return }
+        conversations[id]?.isMember = counts.isParticipant
         // The conversation is deleted on the user's devices. It waits for a change that brings it back.
-        if numbers.isParticipant, conversations[id]?.showing.isNeeded == true { conversations[id]?.showing.isGone = !numbers.isListed }
+        if counts.isParticipant, conversations[id]?.showing.isNeeded == true { conversations[id]?.showing.isGone = !counts.isListed }
     }
 
     /// Members that are on the user's list although no change in their log caused them to be sent in full.
@@ -411,7 +411,7 @@ package struct ReplayPlan: Sendable {
             .compactMap { id in
                 guard let progress = conversations[id] else { return nil }
                 return JoinPoint(
-                    id: id, position: progress.reading.position, fanOutLast: progress.reading.fanOutLast, numbers: progress.numbers,
+                    id: id, position: progress.reading.position, fanOutLast: progress.reading.fanOutLast, counts: progress.counts,
                     messageCount: progress.messageCount, isHidden: !progress.isListed)
             }
     }
@@ -421,7 +421,7 @@ package struct ReplayPlan: Sendable {
         conversations.filter { !$0.value.isMember }
             .mapValues { progress in
                 LeaveRecord(
-                    position: progress.reading.position, seenUpTo: progress.isListed ? progress.reading.position : .zero, numbers: progress.numbers,
+                    position: progress.reading.position, seenUpTo: progress.isListed ? progress.reading.position : .zero, counts: progress.counts,
                     messageCount: progress.messageCount, lastMessagePosition: progress.reading.position)
             }
     }
@@ -431,8 +431,8 @@ package struct ReplayPlan: Sendable {
             .reduce(into: [:]) { summaries, item in
                 let (id, progress) = item
                 summaries[id] = Summary(
-                    id: id, position: progress.numbers.position, unread: progress.numbers.unread(of: progress.messageCount),
-                    total: progress.numbers.total(of: progress.messageCount))
+                    id: id, position: progress.counts.position, unread: progress.counts.unread(of: progress.messageCount),
+                    total: progress.counts.total(of: progress.messageCount))
             }
     }
 

@@ -12,5 +12,5 @@ struct MetadataPatch: Sendable {
     var operations: [MetadataOperation]
     var origin: Change.Origin?
     /// The idempotency key of the patch, if its client gave one.
-    var mutation: Mutation?
+    var idempotencyKey: IdempotencyKey?
 }

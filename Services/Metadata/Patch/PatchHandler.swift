@@ -40,7 +40,7 @@ struct PatchHandler: CallHandler {
         let patch = MetadataPatch(
             app: try AppID(contract: request.appID), conversation: try ConversationID(contract: request.conversationID), actor: actor,
             operations: operations, origin: request.hasOrigin ? Change.Origin(request.origin) : nil,
-            mutation: request.hasMutation ? try Mutation(request.mutation) : nil)
+            idempotencyKey: request.hasMutation ? try IdempotencyKey(request.mutation) : nil)
         let committed: MetadataStore.Committed
         do {
             committed = try await store.commit(patch, deadline: deadline)

@@ -6,7 +6,7 @@ import Postgres
 struct PatchColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let messageCount: Column<Int64>
     let effects: Column<String>
 

@@ -32,16 +32,16 @@ struct MetadataStore: Sendable {
     /// Commits a patch, once if it has an idempotency key.
     /// - Throws: ``StrataModel/Failure``; any other error indicates a bug.
     func commit(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed {
-        try await EarlierChange.once(patch.mutation, until: deadline) {
+        try await IdempotencyRecord.idempotent(patch.idempotencyKey, until: deadline) {
             try await carryOut(patch, deadline: deadline)
-        } find: { mutation in
+        } find: { idempotencyKey in
             let rows: Rows
             do throws(PostgresError) {
-                rows = try await reads.query(EarlierChange.Find(mutation, of: patch.actor, in: patch.app), deadline: deadline)
+                rows = try await reads.query(IdempotencyRecord.Find(idempotencyKey, of: patch.actor, in: patch.app), deadline: deadline)
             } catch {
                 throw error.refusal
             }
-            return try EarlierChange(rows, of: mutation)
+            return try IdempotencyRecord(rows, of: idempotencyKey)
         } answer: { earlier in
             Committed(place: earlier.place)
         }
@@ -59,7 +59,7 @@ struct MetadataStore: Sendable {
             answer = try await write(query, of: patch, deadline: deadline)
         }
         guard let written = answer else {
-            if patch.mutation == nil { throw MalformedAnswer() }
+            if patch.idempotencyKey == nil { throw MalformedAnswer() }
             return nil
         }
         let change = try change(written, of: patch)
@@ -67,9 +67,9 @@ struct MetadataStore: Sendable {
     }
 
     /// - Returns: nil in the cases of ``carryOut(_:deadline:)``.
-    private func write(_ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Written? {
-        let (statement, parameters) = query.asked(
-            by: patch.actor, in: patch.app, as: patch.mutation, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
+    private func write(_ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> WriteResult? {
+        let (statement, parameters) = query.statement(
+            by: patch.actor, in: patch.app, as: patch.idempotencyKey, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
         let pool = query.isShared ? writes : large
         let rows: Rows
         do {
@@ -77,10 +77,10 @@ struct MetadataStore: Sendable {
         } catch {
             throw error.refusal
         }
-        return try Written(rows, isNamed: patch.mutation != nil)
+        return try WriteResult(rows, isNamed: patch.idempotencyKey != nil)
     }
 
-    private func change(_ written: Written, of patch: MetadataPatch) throws -> Change? {
+    private func change(_ written: WriteResult, of patch: MetadataPatch) throws -> Change? {
         let (row, columns) = (written.rows[0], try written.columns(of: PatchMetadata.self))
         switch try row[columns.outcome] {
         case "ok": break
@@ -96,7 +96,7 @@ struct MetadataStore: Sendable {
             appID: patch.app, conversationID: patch.conversation, position: Position(try row[columns.position]),
             createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds),
             actor: patch.actor.isAppServer ? nil : patch.actor,
-            origin: patch.origin, messageCount: try row[columns.messageCount], numbers: [:],
+            origin: patch.origin, messageCount: try row[columns.messageCount], counts: [:],
             content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }
 
@@ -150,7 +150,7 @@ struct MetadataStore: Sendable {
 /// An answer that the database functions never give. It indicates a bug in Strata.
 struct MalformedAnswer: Error {}
 
-extension Written {
+extension WriteResult {
     /// True if the patch must be repeated alone in its transaction.
     fileprivate var isLarge: Bool { get throws { try rows[0][columns(of: PatchMetadata.self).outcome] == "large" } }
 }
@@ -172,7 +172,7 @@ struct PatchMetadata: WriteQuery {
     static let statement = WriteStatement(
         "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects", function: "metadata.patch",
         arguments: ["$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8", "$9::boolean"],
-        place: WriteStatement.Place(conversation: "$2::uuid", position: "r.position"))
+        place: WriteStatement.RecordExpressions(conversation: "$2::uuid", position: "r.position"))
 
     var parameters: [Value] {
         [

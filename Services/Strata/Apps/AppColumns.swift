@@ -37,7 +37,7 @@ struct AppSuspensionColumns: ColumnSet {
 struct ServerTokenListColumns: ColumnSet {
     let id: Column<UUID>
     let name: Column<String>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         id = try names.column("id")

@@ -49,9 +49,9 @@ struct AppDeletion: Sendable {
     }
 
     /// Suspends the app, deletes all of its data, and finally deletes the app.
-    /// - Parameter tell: Called from time to time with the number of deleted rows.
+    /// - Parameter progress: Called from time to time with the number of deleted rows.
     /// - Returns: The number of deleted rows.
-    func run(tell: (Int64) -> Void = { _ in }) async throws -> Int64 {
+    func run(progress: (Int64) -> Void = { _ in }) async throws -> Int64 {
         try await store.withConnection(patience: Self.patience) { connection in
             _ = try await connection.query(BeginAppDeletion(app: app), deadline: .now + .seconds(60))
             var rows: Int64 = 0
@@ -59,7 +59,7 @@ struct AppDeletion: Sendable {
                 // Read the remaining grace before the pass. An empty pass is final only if no rows could be added after
                 // it began.
                 let remaining = try await remainingGrace(connection)
-                let removed = try await pass(connection) { tell(rows + $0) }
+                let removed = try await pass(connection) { progress(rows + $0) }
                 rows += removed
                 if removed > 0 { continue }
                 if remaining > .zero { try await Task.sleep(for: remaining) } else if try await deleteEmptyApp(connection) { return rows }
@@ -68,7 +68,7 @@ struct AppDeletion: Sendable {
     }
 
     /// Goes through all parts once, and returns the number of deleted rows.
-    private func pass(_ connection: PostgresPool, tell: (Int64) -> Void) async throws -> Int64 {
+    private func pass(_ connection: PostgresPool, progress: (Int64) -> Void) async throws -> Int64 {
         var rows: Int64 = 0
         let parts = try await connection.query(ListAppDeletionParts(), deadline: .now + .seconds(60))
         let part = try parts.columns(of: ListAppDeletionParts.self).part
@@ -83,7 +83,7 @@ struct AppDeletion: Sendable {
                 let removed = try row[columns.removed]
                 rows += removed
                 block = try row[optional: columns.nextBlock]
-                if removed > 0 { tell(rows) }
+                if removed > 0 { progress(rows) }
             }
         }
         return rows

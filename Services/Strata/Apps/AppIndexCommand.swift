@@ -43,10 +43,11 @@ struct AppIndexAddCommand: AsyncParsableCommand {
         let (outcome, index) = try await target.store.addIndex(path, to: app)
         if outcome == "too_many" {
             throw CommandFailure(
-                .usage, "The app has \(MetadataIndex.most) indexes, which is the most. \(OwnCommand.name) app index remove removes one.")
+                .usage, "The app has \(MetadataIndex.maximumPerApp) indexes, which is the most. \(OwnCommand.name) app index remove removes one.")
         }
         if outcome == "removing" {
-            throw CommandFailure(.temporary, "\(MetadataIndex.most) indexes of the app are still being removed. The same command will work later.")
+            throw CommandFailure(
+                .temporary, "\(MetadataIndex.maximumPerApp) indexes of the app are still being removed. The same command will work later.")
         }
         guard let index else { throw target.noSuchApp(app) }
         let row = AppIndexRow(index)

@@ -15,7 +15,7 @@ extension AppStore {
     /// Adds an index to an app.
     /// - Returns: The outcome `created`, `found`, `too_many`, `removing` or `no_app`, and the index, if there is one.
     func addIndex(_ path: String, to app: UUID) async throws -> (outcome: String, index: Index?) {
-        let rows = try await query(AddAppIndex(app: app, path: path, most: Int64(MetadataIndex.most)))
+        let rows = try await query(AddAppIndex(app: app, path: path, most: Int64(MetadataIndex.maximumPerApp)))
         guard let row = rows.first else { return ("no_app", nil) }
         let columns = try rows.columns(of: AddAppIndex.self)
         return (try row[columns.outcome], try columns.index.index(in: row))
@@ -80,8 +80,8 @@ struct RemoveAppIndex: PostgresQuery {
 /// The result columns of ``ListAppIndexes``. All are null if the app has no index.
 struct AppIndexColumns: ColumnSet {
     private let path: Column<String>
-    private let createdAt: Column<Postgres.Timestamp>
-    private let readyAt: Column<Postgres.Timestamp>
+    private let createdAt: Column<PostgresTimestamp>
+    private let readyAt: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         path = try names.column("path")
@@ -95,7 +95,7 @@ struct AppIndexColumns: ColumnSet {
         return AppStore.Index(path: path, createdAt: Self.date(try row[createdAt]), readyAt: try row[optional: readyAt].map { Self.date($0) })
     }
 
-    private static func date(_ time: Postgres.Timestamp) -> Date { Date(timeIntervalSince1970: Double(time.microseconds) / 1_000_000) }
+    private static func date(_ time: PostgresTimestamp) -> Date { Date(timeIntervalSince1970: Double(time.microseconds) / 1_000_000) }
 }
 
 /// The result columns of ``AddAppIndex``.

@@ -18,9 +18,11 @@ extension DemoScript {
             await ben.sees("message \(number + 1) of \(messages.count)", operation: "create", of: "Message", id: message)
         }
         _ = await ben.readySocket()
-        await knows(ben, what: "trip.hotel = Lello, and the title gone", of: id) { $0.metadata == ["trip": ["city": "Porto", "hotel": "Lello"]] }
-        await knows(ben, what: "Cleo among the participants", of: id) { [cleo] in $0.participants.contains(cleo) }
-        await knows(ben, what: "three unread messages of six", of: id) { $0.unread == 3 && $0.total == 6 }
+        await awaitReplica(ben, what: "trip.hotel = Lello, and the title gone", of: id) {
+            $0.metadata == ["trip": ["city": "Porto", "hotel": "Lello"]]
+        }
+        await awaitReplica(ben, what: "Cleo among the participants", of: id) { [cleo] in $0.participants.contains(cleo) }
+        await awaitReplica(ben, what: "three unread messages of six", of: id) { $0.unread == 3 && $0.total == 6 }
     }
 
     /// Makes changes while Ben is offline.
@@ -48,7 +50,7 @@ extension DemoScript {
         transcript.chapter("The account")
         for user in [ana, ben] {
             guard let answer = await user.call("GET", Self.path(id)), answer.isSuccess, let head = answer.json["position"].int else {
-                transcript.miss("\(user.name) could not read the conversation")
+                transcript.failedExpectation("\(user.name) could not read the conversation")
                 continue
             }
             let wanted = ConversationReplica(answer.json)
@@ -56,12 +58,12 @@ extension DemoScript {
                 state.ledger.missing(of: id, upTo: head).isEmpty && state.replicas[id] == wanted ? true : nil
             }
             let (ledger, replica) = user.state.change { ($0.ledger, $0.replicas[id]) }
-            for fault in ledger.faults { transcript.miss("\(user.name)'s connection: \(fault)") }
+            for fault in ledger.faults { transcript.failedExpectation("\(user.name)'s connection: \(fault)") }
             if settled != true {
                 let missing = ledger.missing(of: id, upTo: head)
-                if !missing.isEmpty { transcript.miss("\(user.name) was not sent positions \(missing)") }
+                if !missing.isEmpty { transcript.failedExpectation("\(user.name) was not sent positions \(missing)") }
                 let differences = replica?.differences(from: wanted) ?? "no conversation"
-                if !differences.isEmpty { transcript.miss("what \(user.name) was told is not what the server has: \(differences)") }
+                if !differences.isEmpty { transcript.failedExpectation("what \(user.name) was told is not what the server has: \(differences)") }
                 continue
             }
             transcript.say(

@@ -29,10 +29,10 @@ extension DemoScript {
             let isUndisturbed = surroundings() == before
             switch outcome {
             case .seen: return
-            case .late(let what) where isUndisturbed && before.processes != nil: return transcript.miss(what)
-            case .late(let what): return transcript.trouble("\(what), which a restart may do")
-            case .missed(let what) where isUndisturbed || attempt == 4: return transcript.miss(what)
-            case .missed(let what): transcript.trouble("\(what), for a connection or a process was lost meanwhile; once more")
+            case .late(let what) where isUndisturbed && before.processes != nil: return transcript.failedExpectation(what)
+            case .late(let what): return transcript.transientFailure("\(what), which a restart may do")
+            case .missed(let what) where isUndisturbed || attempt == 4: return transcript.failedExpectation(what)
+            case .missed(let what): transcript.transientFailure("\(what), for a connection or a process was lost meanwhile; once more")
             }
         }
     }

@@ -34,14 +34,14 @@ struct DemoScript: Sendable {
             do {
                 try await user.openSession()
             } catch let error as ProtocolClientError {
-                guard let failure = refusal(error) else { return transcript.miss("\(user.name) could not sign in: \(error)") }
+                guard let failure = refusal(error) else { return transcript.failedExpectation("\(user.name) could not sign in: \(error)") }
                 throw failure
             }
         }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await ana.run() }
             group.addTask { await ben.run() }
-            await tell()
+            await runChapters()
             group.cancelAll()
         }
     }
@@ -58,9 +58,9 @@ struct DemoScript: Sendable {
         }
     }
 
-    private func tell() async {
+    private func runChapters() async {
         for user in [ana, ben] {
-            guard await user.readySocket() != nil else { return transcript.miss("\(user.name) could not connect") }
+            guard await user.readySocket() != nil else { return transcript.failedExpectation("\(user.name) could not connect") }
             transcript.say("\(user.name) is connected, through \(user.gatewayName)")
         }
         guard let conversation = await conversation() else { return }
@@ -93,7 +93,7 @@ struct DemoScript: Sendable {
         if found["id"].string == id {
             transcript.say("Ben is given the same one")
         } else {
-            transcript.miss("Ben was not given the same conversation")
+            transcript.failedExpectation("Ben was not given the same conversation")
         }
         return id
     }
@@ -109,17 +109,19 @@ struct DemoScript: Sendable {
             $0["metadata"]["trip"]["hotel"].string == "Aurora"
         }
         for user in [ben, ana] {
-            await knows(user, what: "trip.city = Porto, trip.hotel = Aurora", of: id) { $0.metadata["trip"] == ["city": "Porto", "hotel": "Aurora"] }
+            await awaitReplica(user, what: "trip.city = Porto, trip.hotel = Aurora", of: id) {
+                $0.metadata["trip"] == ["city": "Porto", "hotel": "Aurora"]
+            }
         }
         let deletion: JSONValue = [["operation": "delete", "property": "metadata.trip.hotel"]]
         await ben.patches("deletes trip.hotel", path: path, operations: deletion) { $0["metadata"]["trip"]["hotel"].isNull }
-        for user in [ana, ben] { await knows(user, what: "trip.hotel gone", of: id) { $0.metadata["trip"] == ["city": "Porto"] } }
+        for user in [ana, ben] { await awaitReplica(user, what: "trip.hotel gone", of: id) { $0.metadata["trip"] == ["city": "Porto"] } }
     }
 
     private func messages(in id: String) async {
         transcript.chapter("A message, its receipts, and the counts")
         guard let first = await sendMessage("Train leaves at 8", by: ana, to: ben, in: id) else { return }
-        await knows(ben, what: "one unread message of one", of: id) { $0.unread == 1 && $0.total == 1 }
+        await awaitReplica(ben, what: "one unread message of one", of: id) { $0.unread == 1 && $0.total == 1 }
         let receipts = Self.path(first) + "/receipts"
         let status = "recipient_status.\(ben.identity)"
         await ben.does("says it was delivered", method: "POST", path: receipts, body: ["type": "delivery"])
@@ -128,12 +130,12 @@ struct DemoScript: Sendable {
         }
         await ben.does("reads it", method: "POST", path: receipts, body: ["type": "read"])
         await ana.sees("that Ben has read it", operation: "update", of: "Message", id: first) { $0.has("set", property: status, value: "read") }
-        await knows(ben, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 1 }
+        await awaitReplica(ben, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 1 }
         guard await sendMessage("I will be there", by: ben, to: ana, in: id) != nil, await sendMessage("With coffee", by: ben, to: ana, in: id) != nil
         else {
             return
         }
-        await knows(ana, what: "two unread messages of three", of: id) { $0.unread == 2 && $0.total == 3 }
+        await awaitReplica(ana, what: "two unread messages of three", of: id) { $0.unread == 2 && $0.total == 3 }
         await ana.does("reads everything", method: "POST", path: Self.path(id) + "/mark_all_read", body: [:])
         let reader = ana.identity
         for user in [ben, ana] {
@@ -142,7 +144,7 @@ struct DemoScript: Sendable {
                     && $0.data["identity"]["id"].string == reader
             }
         }
-        await knows(ana, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 3 }
+        await awaitReplica(ana, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 3 }
     }
 
     /// Sends a message and checks that both users see it.
@@ -162,9 +164,9 @@ struct DemoScript: Sendable {
     }
 
     /// Waits until a user's replica of a conversation matches.
-    func knows(_ user: DemoUser, what: String, of id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
+    func awaitReplica(_ user: DemoUser, what: String, of id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
         let limit = transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)
         let known = await user.state.first(within: limit) { $0.replicas[id].flatMap { matches($0) ? true : nil } }
-        if known == true { transcript.say("\(user.name) sees \(what)") } else { transcript.miss("\(user.name) was not told: \(what)") }
+        if known == true { transcript.say("\(user.name) sees \(what)") } else { transcript.failedExpectation("\(user.name) was not told: \(what)") }
     }
 }

@@ -26,12 +26,12 @@ final class DemoTranscript: Sendable {
     }
 
     /// Prints a transient failure that a client must tolerate.
-    func trouble(_ text: String) {
+    func transientFailure(_ text: String) {
         console.say("\(clock)  ~ \(text)")
     }
 
     /// Records and prints a failed expectation.
-    func miss(_ text: String) {
+    func failedExpectation(_ text: String) {
         missed.withLock { $0.append(text) }
         console.say("\(clock)  ✗ \(text)")
     }

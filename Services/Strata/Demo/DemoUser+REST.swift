@@ -12,7 +12,7 @@ extension DemoUser {
             try await openSession()
             return true
         } catch {
-            transcript.miss("\(name) could not sign in: \(error)")
+            transcript.failedExpectation("\(name) could not sign in: \(error)")
             return false
         }
     }
@@ -28,7 +28,7 @@ extension DemoUser {
                 let token = try await client.signIn(appID: LayerID.app.text(system.app.id), identityToken: identityToken)
                 return state.change { $0.token = token }
             } catch let error as ProtocolClientError where attempt < 20 && Self.isPassing(error) {
-                transcript.trouble("\(name)'s sign-in failed (\(error)); again")
+                transcript.transientFailure("\(name)'s sign-in failed (\(error)); again")
                 if error.answer == nil { takeNextGateway() }
                 await pause(attempt)
             }
@@ -42,7 +42,7 @@ extension DemoUser {
             let answer = try await client.call(
                 "GET", "/?action=validateConnectionForWebsocket&client=demo", token: token, deadline: .now + .seconds(5))
             guard answer.status == 401 else { return answer.isSuccess }
-            transcript.miss("\(name)'s session ended, though no request ended it")
+            transcript.failedExpectation("\(name)'s session ended, though no request ended it")
             return await signIn()
         } catch {
             takeNextGateway()
@@ -52,12 +52,12 @@ extension DemoUser {
 
     /// Makes an idempotent call, with retries.
     /// - Returns: The answer; nil if none was received.
-    func call(_ method: String, _ path: String, body: JSONValue? = nil) async -> RESTAnswer? {
+    func call(_ method: String, _ path: String, body: JSONValue? = nil) async -> RESTResponse? {
         for attempt in 1...20 {
             if let answer = await once(method, path, body: body) { return answer }
             await pause(attempt)
         }
-        transcript.miss("\(name): \(method) \(path) got no answer")
+        transcript.failedExpectation("\(name): \(method) \(path) got no answer")
         return nil
     }
 
@@ -67,7 +67,9 @@ extension DemoUser {
     func does(_ what: String, method: String, path: String, body: JSONValue? = nil) async -> JSONValue {
         transcript.say("\(name) \(what)")
         guard let answer = await call(method, path, body: body) else { return .null }
-        if !answer.isSuccess { transcript.miss("\(name): \(method) \(path) was refused: \(answer.errorID ?? "status \(answer.status)")") }
+        if !answer.isSuccess {
+            transcript.failedExpectation("\(name): \(method) \(path) was refused: \(answer.errorID ?? "status \(answer.status)")")
+        }
         return answer.json
     }
 
@@ -78,14 +80,16 @@ extension DemoUser {
         transcript.say("\(name) \(what)")
         for attempt in 1...20 {
             if let answer = await once("PATCH", path, body: operations) {
-                if !answer.isSuccess { transcript.miss("\(name): the patch was refused: \(answer.errorID ?? "status \(answer.status)")") }
+                if !answer.isSuccess {
+                    transcript.failedExpectation("\(name): the patch was refused: \(answer.errorID ?? "status \(answer.status)")")
+                }
                 return
             }
             await pause(attempt)
             guard let now = await call("GET", path) else { return }
-            if isApplied(now.json) { return transcript.trouble("it had been carried out all the same") }
+            if isApplied(now.json) { return transcript.transientFailure("it had been carried out all the same") }
         }
-        transcript.miss("\(name): the patch could not be made")
+        transcript.failedExpectation("\(name): the patch could not be made")
     }
 
     /// Creates an object over the socket. The client's id makes the request idempotent.
@@ -95,7 +99,7 @@ extension DemoUser {
         for attempt in 1...20 {
             guard let socket = await readySocket() else { break }
             guard let answer = try? await socket.request(method, objectID: object, data: data) else {
-                transcript.trouble("no answer to \(method); again")
+                transcript.transientFailure("no answer to \(method); again")
                 await pause(attempt)
                 continue
             }
@@ -103,25 +107,25 @@ extension DemoUser {
             let existing = answer.data["data"]
             if answer.errorID == "id_in_use", existing["id"] == data["id"] { return existing }
             guard ["service_unavailable", "request_timeout"].contains(answer.errorID ?? "") else {
-                transcript.miss("\(name): \(method) was refused: \(answer.errorID ?? "?")")
+                transcript.failedExpectation("\(name): \(method) was refused: \(answer.errorID ?? "?")")
                 return nil
             }
-            transcript.trouble("\(method): \(answer.errorID ?? "?"); again")
+            transcript.transientFailure("\(method): \(answer.errorID ?? "?"); again")
             await pause(attempt)
         }
-        transcript.miss("\(name): \(method) could not be made")
+        transcript.failedExpectation("\(name): \(method) could not be made")
         return nil
     }
 
     /// Makes one attempt. Returns nil after a transient failure.
-    private func once(_ method: String, _ path: String, body: JSONValue?) async -> RESTAnswer? {
+    private func once(_ method: String, _ path: String, body: JSONValue?) async -> RESTResponse? {
         let token = state.change { $0.token }
         do {
             let answer = try await client.call(method, path, body: body, token: token)
             guard Self.passing.contains(answer.status) else { return answer }
-            transcript.trouble("\(method): \(answer.status); again")
+            transcript.transientFailure("\(method): \(answer.status); again")
         } catch {
-            transcript.trouble("\(method): no answer from \(gatewayName); again")
+            transcript.transientFailure("\(method): no answer from \(gatewayName); again")
             takeNextGateway()
         }
         return nil

@@ -78,7 +78,7 @@ extension DemoUser {
             state.ledger.addFaults(socket.violations)
             return state.isOnline
         }
-        if isWanted, !Task.isCancelled { transcript.trouble("\(name)'s connection was lost") }
+        if isWanted, !Task.isCancelled { transcript.transientFailure("\(name)'s connection was lost") }
         await socket.abort()
     }
 

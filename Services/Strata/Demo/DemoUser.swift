@@ -65,7 +65,7 @@ final class DemoUser: Sendable {
         // After the first failure, later ones are likely. A shorter timeout avoids a long wait for all of them.
         let patience = limit ?? (transcript.missing.isEmpty ? Self.patience : .seconds(8))
         guard let packet = await takePacket(within: patience, where: matches) else {
-            transcript.miss("\(name) did not see: \(what)")
+            transcript.failedExpectation("\(name) did not see: \(what)")
             return nil
         }
         transcript.say("\(name) sees \(what)")

@@ -8,7 +8,7 @@ package final class ObservedState<State: Sendable>: Sendable {
         let id: UInt64
         /// Evaluates the condition. Returns a closure that resumes the waiting task, or nil if the condition is not
         /// met.
-        let look: @Sendable (inout State) -> (@Sendable () -> Void)?
+        let condition: @Sendable (inout State) -> (@Sendable () -> Void)?
         let giveUp: @Sendable () -> Void
     }
 
@@ -32,7 +32,7 @@ package final class ObservedState<State: Sendable>: Sendable {
             inner.waiters = []
             var resumptions: [@Sendable () -> Void] = []
             for waiter in waiting {
-                if let resume = waiter.look(&inner.state) { resumptions.append(resume) } else { inner.waiters.append(waiter) }
+                if let resume = waiter.condition(&inner.state) { resumptions.append(resume) } else { inner.waiters.append(waiter) }
             }
             return (answer, resumptions)
         }
@@ -40,9 +40,9 @@ package final class ObservedState<State: Sendable>: Sendable {
         return answer
     }
 
-    /// Waits until `look` returns a value, and returns that value.
+    /// Waits until `condition` returns a value, and returns that value.
     /// - Parameter limit: The timeout. After it, and on cancellation, the result is nil.
-    package func first<Answer: Sendable>(within limit: Duration, _ look: @escaping @Sendable (inout State) -> Answer?) async -> Answer? {
+    package func first<Answer: Sendable>(within limit: Duration, _ condition: @escaping @Sendable (inout State) -> Answer?) async -> Answer? {
         let deadline = ContinuousClock.now + limit
         let id = inner.withLock { inner in
             inner.nextID += 1
@@ -55,7 +55,7 @@ package final class ObservedState<State: Sendable>: Sendable {
         defer { timer.cancel() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Answer?, Never>) in
-                begin(Self.waiter(id: id, look: look, continuation: continuation), until: deadline)?()
+                begin(Self.waiter(id: id, condition: condition, continuation: continuation), until: deadline)?()
             }
         } onCancel: {
             giveUp(id)
@@ -63,12 +63,12 @@ package final class ObservedState<State: Sendable>: Sendable {
     }
 
     private static func waiter<Answer: Sendable>(
-        id: UInt64, look: @escaping @Sendable (inout State) -> Answer?, continuation: CheckedContinuation<Answer?, Never>
+        id: UInt64, condition: @escaping @Sendable (inout State) -> Answer?, continuation: CheckedContinuation<Answer?, Never>
     ) -> Waiter {
         Waiter(
             id: id,
-            look: { (state: inout State) -> (@Sendable () -> Void)? in
-                guard let answer = look(&state) else { return nil }
+            condition: { (state: inout State) -> (@Sendable () -> Void)? in
+                guard let answer = condition(&state) else { return nil }
                 return { continuation.resume(returning: answer) }
             },
             giveUp: { continuation.resume(returning: nil) })
@@ -77,7 +77,7 @@ package final class ObservedState<State: Sendable>: Sendable {
     /// Registers a waiter, or returns a closure that resumes it at once if it need not wait.
     private func begin(_ waiter: Waiter, until deadline: ContinuousClock.Instant) -> (@Sendable () -> Void)? {
         inner.withLock { inner in
-            if let resume = waiter.look(&inner.state) { return resume }
+            if let resume = waiter.condition(&inner.state) { return resume }
             // The timeout or the cancellation may have occurred before the registration.
             if Task.isCancelled || ContinuousClock.now >= deadline { return waiter.giveUp }
             inner.waiters.append(waiter)

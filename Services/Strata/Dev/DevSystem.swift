@@ -26,11 +26,11 @@ actor DevSystem {
     private var state: RunningState?
     private var isStopping = false
     /// The events of the supervisors. One task consumes them in order.
-    private let happenings: AsyncStream<Happening>
-    private let happened: AsyncStream<Happening>.Continuation
+    private let supervisorEvents: AsyncStream<SupervisorEvent>
+    private let eventContinuation: AsyncStream<SupervisorEvent>.Continuation
     private var listening: Task<Void, Never>?
 
-    private struct Happening: Sendable {
+    private struct SupervisorEvent: Sendable {
         let event: Supervisor.Event
         /// The process of the event, as the state file describes it. The event carries its number of restarts and
         /// process id.
@@ -43,7 +43,7 @@ actor DevSystem {
         self.binaries = binaries
         self.environment = environment
         self.console = console
-        (happenings, happened) = AsyncStream.makeStream()
+        (supervisorEvents, eventContinuation) = AsyncStream.makeStream()
     }
 
     /// Starts all processes and returns when every service is ready.
@@ -70,7 +70,7 @@ actor DevSystem {
             postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url, certificate: certificate.certificate, key: certificate.key,
             inherited: environment, contentDirectory: home.content)
         state = await initialState(plan: plan, postgres: postgres, redis: redis, certificate: certificate)
-        listening = Task { for await happening in happenings { heard(happening) } }
+        listening = Task { for await event in supervisorEvents { handle(event) } }
         await superviseServers(postgres: postgres, redis: redis)
         try await startServices(of: plan, in: context)
         try writeState()
@@ -86,7 +86,7 @@ actor DevSystem {
         }
         for supervisor in supervisors.reversed() { await supervisor.stop() }
         supervisors = []
-        happened.finish()
+        eventContinuation.finish()
         await listening?.value
         await redis?.stop()
         await postgres?.stop()
@@ -187,12 +187,12 @@ actor DevSystem {
         for process in state?.processes ?? [] {
             if process.name == "postgres" {
                 await supervise(process, stopSignal: SIGINT) {
-                    try await postgres.startAgain()
+                    try await postgres.restart()
                     return await postgres.process
                 }
             } else {
                 await supervise(process, stopSignal: SIGTERM) {
-                    try await redis.startAgain()
+                    try await redis.restart()
                     return await redis.process
                 }
             }
@@ -203,8 +203,8 @@ actor DevSystem {
     private func supervise(
         _ process: RunningState.Process, stopSignal: Int32, start: @escaping @Sendable () async throws -> ChildProcess
     ) async -> Supervisor {
-        let supervisor = Supervisor(name: process.name, stopSignal: stopSignal, start: start) { [happened] event in
-            happened.yield(Happening(event: event, process: process))
+        let supervisor = Supervisor(name: process.name, stopSignal: stopSignal, start: start) { [eventContinuation] event in
+            eventContinuation.yield(SupervisorEvent(event: event, process: process))
         }
         supervisors.append(supervisor)
         await supervisor.begin()
@@ -226,9 +226,9 @@ actor DevSystem {
 
     // MARK: Supervisor events
 
-    private func heard(_ happening: Happening) {
-        var process = happening.process
-        switch happening.event {
+    private func handle(_ supervisorEvent: SupervisorEvent) {
+        var process = supervisorEvent.process
+        switch supervisorEvent.event {
         case .started(let pid, let restarts):
             process.pid = pid
             process.restarts = restarts

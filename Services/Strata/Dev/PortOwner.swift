@@ -9,10 +9,10 @@ enum PortOwner {
     static func listening(on port: Int) -> String? {
         // The kernel finds its place in the table by counting. A socket that closes between two reads may hide another
         // one, so a second attempt is made.
-        look(for: port) ?? look(for: port)
+        find(port: port) ?? find(port: port)
     }
 
-    private static func look(for port: Int) -> String? {
+    private static func find(port: Int) -> String? {
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap(wholeText(ofFile:))
         let sockets = Set(tables.flatMap { inodes(listeningOn: port, in: $0) }.map { "socket:[\($0)]" })
         guard !sockets.isEmpty else { return nil }

@@ -60,7 +60,7 @@ struct ServerAPI: Sendable {
         _ method: String, _ path: String, _ body: JSONValue? = nil, version: String = "3.0", headers: [String: String] = [:]
     ) async throws -> JSONValue {
         let own = ["Authorization": "Bearer \(token)", "Accept": "application/vnd.layer+json; version=\(version)"]
-        let answer: RESTAnswer
+        let answer: RESTResponse
         do {
             answer = try await gateway.call(
                 method, "/apps/\(app.uuidString.lowercased())\(path)", body: body, headers: own.merging(headers) { $1 },
@@ -76,7 +76,7 @@ struct ServerAPI: Sendable {
         return answer.json
     }
 
-    private static func failure(_ answer: RESTAnswer) -> CommandFailure {
+    private static func failure(_ answer: RESTResponse) -> CommandFailure {
         let said = answer.json["message"].string?.onOneLine ?? "The gateway answered with status \(answer.status)."
         switch answer.status {
         case 401: return CommandFailure(.configuration, "\(said) Is STRATA_SERVER_TOKEN a token of this app?")

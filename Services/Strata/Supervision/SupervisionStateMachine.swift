@@ -6,14 +6,14 @@ import NetKit
 /// pure; time is a parameter.
 ///
 /// A child that dies is restarted almost at once. The pause doubles with each further death. After the child has lived
-/// for ``BackOff/forgivenAfter``, the pause is reset.
+/// for ``BackOff/resetAfter``, the pause is reset.
 struct SupervisionStateMachine: Sendable {
     /// The pauses between restarts.
     struct BackOff: Sendable, Equatable {
         var first = Duration.milliseconds(100)
         var longest = Duration.seconds(10)
         /// The lifetime after which the pause is reset to the first one.
-        var forgivenAfter = Duration.seconds(15)
+        var resetAfter = Duration.seconds(15)
     }
 
     enum Action: Equatable {
@@ -78,7 +78,7 @@ struct SupervisionStateMachine: Sendable {
     mutating func processEnded(at now: ContinuousClock.Instant) -> Action {
         switch state {
         case .running(let since):
-            if since.duration(to: now) >= backOff.forgivenAfter { pauses.reset() }
+            if since.duration(to: now) >= backOff.resetAfter { pauses.reset() }
             return pause()
         case .stopping:
             state = .finished

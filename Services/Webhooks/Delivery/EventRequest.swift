@@ -23,7 +23,7 @@ struct EventRequest {
             case .v3: .v3
             }
         var writer = JSONWriter()
-        ServerRenderer(renderer.below("/apps/\(webhook.app)"), version: version)
+        ServerRenderer(renderer.withBasePath("/apps/\(webhook.app)"), version: version)
             .writeEvent(event, for: webhook.version, config: webhook.config, into: &writer)
         body = writer.buffer
         headers = [

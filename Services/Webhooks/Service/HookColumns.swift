@@ -8,7 +8,7 @@ import StrataModel
 struct HookColumns: ColumnSet {
     let id: Column<UUID>
     let app: Column<UUID>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let version: Column<String>
     let targetURL: Column<String>
     let sealedSecret: Column<[UInt8]>
@@ -16,7 +16,7 @@ struct HookColumns: ColumnSet {
     let config: Column<String>
     let status: Column<String>
     let statusReason: Column<String>
-    let verifiedAt: Column<Postgres.Timestamp>
+    let verifiedAt: Column<PostgresTimestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         id = try names.column("id")
@@ -106,7 +106,7 @@ struct LaneEventColumns: ColumnSet {
     let app: Column<UUID>
     let kind: Column<String>
     let event: Column<UUID>
-    let createdAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
     let subject: Column<UUID>
     let facts: Column<String>
     let parts: Column<[UInt8]>
@@ -152,7 +152,7 @@ struct WaitingColumns: ColumnSet {
     let hook: Column<UUID>
     let app: Column<UUID>
     let isInactive: Column<Bool>
-    let inactiveSince: Column<Postgres.Timestamp>
+    let inactiveSince: Column<PostgresTimestamp>
     let bytes: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -183,8 +183,8 @@ struct DeliveryColumns: ColumnSet {
     let event: Column<UUID>
     let kind: Column<String>
     let version: Column<String>
-    let createdAt: Column<Postgres.Timestamp>
-    let attemptedAt: Column<Postgres.Timestamp>
+    let createdAt: Column<PostgresTimestamp>
+    let attemptedAt: Column<PostgresTimestamp>
     let attempt: Column<Int64>
     let isDelivered: Column<Bool>
     let responseStatus: Column<Int64>

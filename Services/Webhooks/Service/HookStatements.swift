@@ -150,7 +150,7 @@ struct GiveUpHook: PostgresQuery {
         "webhooks.give_up", sql: "SELECT \(HookColumns.selected()) FROM webhooks.give_up($1, $2, $3) h", isIdempotent: true)
 
     var parameters: [Value] {
-        [.uuid(id.rawValue), .text(reason), .timestamp(Postgres.Timestamp(microseconds: verifiedAt.microseconds))]
+        [.uuid(id.rawValue), .text(reason), .timestamp(PostgresTimestamp(microseconds: verifiedAt.microseconds))]
     }
 }
 

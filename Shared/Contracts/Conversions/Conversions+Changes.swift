@@ -38,13 +38,13 @@ extension Change {
     /// Creates a change.
     /// - Throws: ``ContractViolation`` naming the field, also for an unknown kind of change.
     public init(_ proto: ProtoChange) throws(ContractViolation) {
-        var numbers: [UserID: UserNumbers] = [:]
-        for (user, value) in proto.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
+        var counts: [UserID: UserCounts] = [:]
+        for (user, value) in proto.numbers { counts[UserID(trusted: user)] = UserCounts(value) }
         self.init(
             appID: try AppID(contract: proto.appID), conversationID: try ConversationID(contract: proto.conversationID),
             position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt),
             actor: proto.actor.isEmpty ? nil : UserID(trusted: proto.actor), origin: proto.hasOrigin ? Origin(proto.origin) : nil,
-            messageCount: proto.messageCount, numbers: numbers,
+            messageCount: proto.messageCount, counts: counts,
             content: try Content(proto.content), hiddenFrom: proto.hiddenFrom.map { UserID(trusted: $0) })
     }
 }
@@ -88,7 +88,7 @@ extension Change.Content {
         case .allRead(let value):
             self = .allRead(
                 user: UserID(trusted: value.userID), upTo: Position(value.upTo),
-                toldTo: value.hasAudience ? value.audience.userIds.map { UserID(trusted: $0) } : nil)
+                audience: value.hasAudience ? value.audience.userIds.map { UserID(trusted: $0) } : nil)
         case .partsChanged(let value):
             self = .partsChanged(
                 id: try MessageID(contract: value.id), ordinal: value.ordinal, try value.edits.map(Change.PartEdit.init(contract:)),
@@ -110,7 +110,7 @@ extension ProtoChange {
         if let user = change.actor { actor = user.rawValue }
         if let value = change.origin { origin = ProtoOrigin(value) }
         messageCount = change.messageCount
-        for (user, value) in change.numbers { numbers[user.rawValue] = ProtoUserNumbers(value) }
+        for (user, value) in change.counts { numbers[user.rawValue] = ProtoUserNumbers(value) }
         content = OneOf_Content(change.content)
         hiddenFrom = change.hiddenFrom.map(\.rawValue)
     }
@@ -168,12 +168,12 @@ extension ProtoChange.OneOf_Content {
                         }
                     }
                 })
-        case .allRead(let user, let upTo, let toldTo):
+        case .allRead(let user, let upTo, let audience):
             self = .allRead(
                 .with {
                     $0.userID = user.rawValue
                     $0.upTo = upTo.rawValue
-                    if let toldTo { $0.audience = .with { $0.userIds = toldTo.map(\.rawValue) } }
+                    if let audience { $0.audience = .with { $0.userIds = audience.map(\.rawValue) } }
                 })
         case .partsChanged(let id, let ordinal, let edits, let message):
             self = .partsChanged(

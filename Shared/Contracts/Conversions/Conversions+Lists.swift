@@ -19,6 +19,6 @@ extension LoadedConversation {
         let view = try ConversationView(proto.view)
         var messages = view.lastMessage.map { [$0] } ?? []
         for message in proto.earlier { messages.append(try StrataModel.Message(message)) }
-        self.init(view: view, messages: messages, isCut: proto.isCut)
+        self.init(view: view, messages: messages, isTruncated: proto.isCut)
     }
 }

@@ -35,7 +35,7 @@ extension ProtoNotifyRequest: ChangeRequest {}
 extension ProtoBadgeRequest: ChangeRequest {}
 extension ProtoEraseUserRequest: ChangeRequest {}
 
-extension Mutation {
+extension IdempotencyKey {
     /// Creates an idempotency key.
     /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
     public init(_ proto: ProtoMutation) throws(ContractViolation) {
@@ -46,10 +46,10 @@ extension Mutation {
 
 extension ProtoMutation {
     /// Creates the message for an idempotency key.
-    public init(_ mutation: Mutation) {
+    public init(_ idempotencyKey: IdempotencyKey) {
         self.init()
-        id = Data(uuid: mutation.id)
-        fingerprint = mutation.fingerprint
+        id = Data(uuid: idempotencyKey.id)
+        fingerprint = idempotencyKey.fingerprint
     }
 }
 

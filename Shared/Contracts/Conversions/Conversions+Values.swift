@@ -230,20 +230,20 @@ extension ProtoConversation {
     }
 }
 
-extension UserNumbers {
+extension UserCounts {
     /// Creates counts. The position is the number of a change, as in all calls between services.
     public init(_ proto: ProtoUserNumbers) {
-        self.init(uncounted: proto.uncounted, hidden: proto.hidden, position: Position(proto.position))
+        self.init(excluded: proto.uncounted, hidden: proto.hidden, position: Position(proto.position))
     }
 }
 
 extension ProtoUserNumbers {
     /// Creates the message for counts. All fields are set, because 0 is a valid value.
-    public init(_ numbers: UserNumbers) {
+    public init(_ counts: UserCounts) {
         self.init()
-        uncounted = numbers.uncounted
-        hidden = numbers.hidden
-        position = numbers.position.rawValue
+        uncounted = counts.excluded
+        hidden = counts.hidden
+        position = counts.position.rawValue
     }
 }
 
@@ -254,7 +254,7 @@ extension ConversationView {
     public init(_ proto: ProtoConversationView) throws(ContractViolation) {
         self.init(
             conversation: try Conversation(proto.conversation), isParticipant: proto.isParticipant,
-            lastMessage: proto.hasLastMessage ? try StrataModel.Message(proto.lastMessage) : nil, numbers: UserNumbers(proto.numbers),
+            lastMessage: proto.hasLastMessage ? try StrataModel.Message(proto.lastMessage) : nil, counts: UserCounts(proto.numbers),
             messageCount: proto.messageCount)
     }
 }
@@ -266,7 +266,7 @@ extension ProtoConversationView {
         conversation = ProtoConversation(view.conversation)
         isParticipant = view.isParticipant
         if let message = view.lastMessage { lastMessage = ProtoMessage(message) }
-        numbers = ProtoUserNumbers(view.numbers)
+        numbers = ProtoUserNumbers(view.counts)
         messageCount = view.messageCount
     }
 }

@@ -45,10 +45,10 @@ struct PostgresCluster {
     /// - The PID file of a dead server is removed if its process id now belongs to another process, because PostgreSQL
     ///   could not detect that.
     func endLeftover() async throws {
-        guard let file = PostgresPIDFile.read(data: data) else { return try await awaitSilence() }
+        guard let file = PostgresPIDFile.read(data: data) else { return try await awaitProcessesExit() }
         guard file.isAlive(data: data) else {
             if Glibc.kill(file.pid, 0) == 0 || errno == EPERM { unlink(PostgresPIDFile.path(data: data)) }
-            return try await awaitSilence()
+            return try await awaitProcessesExit()
         }
         let clock = ContinuousClock()
         let start = clock.now
@@ -68,8 +68,8 @@ struct PostgresCluster {
 
     /// Waits until no process uses the data. The processes of a killed server end within moments. Until then its shared
     /// memory is in use, and PostgreSQL refuses to start.
-    func awaitSilence() async throws {
-        for _ in 0..<200 where works { try await Task.sleep(for: .milliseconds(50)) }
+    func awaitProcessesExit() async throws {
+        for _ in 0..<200 where isInUse { try await Task.sleep(for: .milliseconds(50)) }
     }
 
     /// Returns the process ids of a server and its children.
@@ -78,7 +78,7 @@ struct PostgresCluster {
         return [server] + children
     }
 
-    private var works: Bool {
+    private var isInUse: Bool {
         let data = PostgresPIDFile.real(data)
         return Self.allProcesses()
             .contains { pid in

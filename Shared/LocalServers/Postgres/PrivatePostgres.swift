@@ -108,7 +108,7 @@ public actor PrivatePostgres {
         child.signal(SIGKILL)
         for pid in processes where pid != child.pid { _ = Glibc.kill(pid, SIGKILL) }
         _ = await child.waitForExit()
-        try? await PostgresCluster(home: home, user: user).awaitSilence()
+        try? await PostgresCluster(home: home, user: user).awaitProcessesExit()
     }
 
     /// Kills the server permanently, when no program needs its data any more. Removes its System V shared memory
@@ -121,7 +121,7 @@ public actor PrivatePostgres {
     }
 
     /// Starts the server again, on the same port and data, after ``stop()``, ``kill()`` or its own end.
-    public func startAgain() async throws {
+    public func restart() async throws {
         guard !child.isRunning else { return }
         try await PostgresCluster(home: home, user: user).endLeftover()
         child = try await Self.launch(options, home: home, user: user, port: port)

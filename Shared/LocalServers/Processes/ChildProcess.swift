@@ -46,7 +46,7 @@ public final class ChildProcess: Sendable {
     /// - Returns: The running child. If the program cannot be executed, the child ends at once with status 126 or 127.
     /// - Throws: ``LocalServerError`` `missingProgram` or `spawnFailed`.
     public static func start(_ launch: Launch) async throws -> ChildProcess {
-        let words = try launch.words()
+        let words = try launch.commandLine()
         return try await withCheckedThrowingContinuation { continuation in
             startThread {
                 let spawned: Spawn

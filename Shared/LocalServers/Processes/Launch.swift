@@ -61,7 +61,7 @@ public struct Launch: Sendable {
     /// The program is wrapped in `env` if a directory is given, and in `setpriv` if a user or a death signal is given.
     /// Both replace themselves with the program by `exec`, so the process id is that of the program. `setpriv` sets the
     /// death signal after the user, because a change of the user clears it.
-    func words() throws -> [String] {
+    func commandLine() throws -> [String] {
         var program = [executable] + arguments
         if let directory { program = [try Programs.find("env"), "--chdir=\(directory)"] + program }
         guard user != nil || deathSignal != nil else { return program }

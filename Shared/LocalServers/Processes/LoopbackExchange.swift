@@ -7,13 +7,13 @@ enum LoopbackExchange {
     /// Connects to 127.0.0.1, writes a request, and reads the answer. The read ends when the answer contains `mark`,
     /// the peer closes, or no byte arrives for one second.
     /// - Returns: The bytes that were read; empty if nothing answered.
-    static func ask(port: Int, _ question: String, until mark: String) async -> String {
+    static func send(port: Int, _ request: String, until mark: String) async -> String {
         await withCheckedContinuation { continuation in
-            startThread { continuation.resume(returning: askBlocking(port: port, question, until: mark)) }
+            startThread { continuation.resume(returning: sendBlocking(port: port, request, until: mark)) }
         }
     }
 
-    private static func askBlocking(port: Int, _ question: String, until mark: String) -> String {
+    private static func sendBlocking(port: Int, _ request: String, until mark: String) -> String {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0, let number = UInt16(exactly: port) else { return "" }
         defer { close(descriptor) }
@@ -27,8 +27,8 @@ enum LoopbackExchange {
         let connected = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }
-        let bytes = Array(question.utf8)
-        guard connected == 0, send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { return "" }
+        let bytes = Array(request.utf8)
+        guard connected == 0, Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { return "" }
         var answer = ""
         var buffer = [UInt8](repeating: 0, count: 4096)
         while !answer.contains(mark) {

@@ -77,7 +77,7 @@ public actor PrivateRedis {
     }
 
     /// Starts the server again on the same port, empty, after ``stop()``, ``kill()`` or its own end.
-    public func startAgain() async throws {
+    public func restart() async throws {
         guard !child.isRunning else { return }
         child = try await Self.launch(options, port: port)
     }
@@ -114,7 +114,7 @@ public actor PrivateRedis {
     /// Returns true if the server answers with the expected process id. If another process took the port, another Redis
     /// would answer.
     private static func isReady(port: Int, pid: Int32) async -> Bool {
-        let answer = await LoopbackExchange.ask(port: port, "INFO server\r\n", until: "executable:")
+        let answer = await LoopbackExchange.send(port: port, "INFO server\r\n", until: "executable:")
         return answer.contains("process_id:\(pid)\r\n")
     }
 }

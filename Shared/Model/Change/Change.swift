@@ -21,7 +21,7 @@ public struct Change: Hashable, Sendable {
     /// The number of messages the conversation has had after this change, deleted ones included.
     public var messageCount: Int64
     /// The new counts of the users whose counts this change altered. Empty in a replay, which ends with current counts.
-    public var numbers: [UserID: UserNumbers]
+    public var counts: [UserID: UserCounts]
     /// The kind of the change, with the affected objects if they are included.
     public var content: Content
     /// Participants who do not receive the change, because a block hides its message from them.
@@ -30,7 +30,7 @@ public struct Change: Hashable, Sendable {
     /// Creates a change without validation: the values are committed or were read from the log.
     public init(
         appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID?, origin: Origin?,
-        messageCount: Int64, numbers: [UserID: UserNumbers], content: Content, hiddenFrom: [UserID] = []
+        messageCount: Int64, counts: [UserID: UserCounts], content: Content, hiddenFrom: [UserID] = []
     ) {
         self.appID = appID
         self.conversationID = conversationID
@@ -39,7 +39,7 @@ public struct Change: Hashable, Sendable {
         self.actor = actor
         self.origin = origin
         self.messageCount = messageCount
-        self.numbers = numbers
+        self.counts = counts
         self.content = content
         self.hiddenFrom = hiddenFrom
     }
@@ -76,9 +76,9 @@ public struct Change: Hashable, Sendable {
         case messageDeleted(id: MessageID, ordinal: Int64, lastMessage: LastMessage)
         /// One or more users acknowledged one or more messages.
         case receipts([Receipt])
-        /// `user` has read every message up to the position `upTo`. `toldTo` names the users who receive the change,
+        /// `user` has read every message up to the position `upTo`. `audience` names the users who receive the change,
         /// beside the reader; nil: all.
-        case allRead(user: UserID, upTo: Position, toldTo: [UserID]?)
+        case allRead(user: UserID, upTo: Position, audience: [UserID]?)
         /// The sender changed parts of a message. The body is the current message, which may be newer than the change.
         case partsChanged(id: MessageID, ordinal: Int64, [PartEdit], Message?)
     }

@@ -44,21 +44,21 @@ public struct Conversation: Hashable, Sendable {
 ///
 /// Unread and total counts are computed from the message count that every change carries. They are not stored counters
 /// (docs/architecture.md §4).
-public struct UserNumbers: Hashable, Sendable {
+public struct UserCounts: Hashable, Sendable {
     /// The number of messages that do not count as unread: the user's own, read, hidden and deleted messages.
-    public var uncounted: Int64
+    public var excluded: Int64
     /// The number of messages that the user does not see: hidden by the user, or deleted for all.
     public var hidden: Int64
     /// The position of the last change these counts include. Counts with a lower position are outdated.
     public var position: Position
     /// Creates counts from the values in the database, which never decrease.
-    public init(uncounted: Int64, hidden: Int64, position: Position) {
-        self.uncounted = uncounted
+    public init(excluded: Int64, hidden: Int64, position: Position) {
+        self.excluded = excluded
         self.hidden = hidden
         self.position = position
     }
     /// Returns `unread_message_count` for a conversation that has had `messageCount` messages.
-    public func unread(of messageCount: Int64) -> Int64 { max(0, messageCount - uncounted) }
+    public func unread(of messageCount: Int64) -> Int64 { max(0, messageCount - excluded) }
     /// Returns `total_message_count` for a conversation that has had `messageCount` messages.
     public func total(of messageCount: Int64) -> Int64 { max(0, messageCount - hidden) }
 }
@@ -74,23 +74,23 @@ public struct ConversationView: Hashable, Sendable {
     /// none.
     public var lastMessage: Message?
     /// The user's own counts, which are never shown to other participants.
-    public var numbers: UserNumbers
+    public var counts: UserCounts
     /// The number of messages the conversation has had, deleted ones included. For a former participant, the number at
     /// the time of leaving.
     public var messageCount: Int64
-    /// Creates a view. `numbers` and `messageCount` must be from the same moment, or the derived counts are wrong.
-    public init(conversation: Conversation, isParticipant: Bool, lastMessage: Message?, numbers: UserNumbers, messageCount: Int64) {
+    /// Creates a view. `counts` and `messageCount` must be from the same moment, or the derived counts are wrong.
+    public init(conversation: Conversation, isParticipant: Bool, lastMessage: Message?, counts: UserCounts, messageCount: Int64) {
         self.conversation = conversation
         self.isParticipant = isParticipant
         self.lastMessage = lastMessage
-        self.numbers = numbers
+        self.counts = counts
         self.messageCount = messageCount
     }
     /// The `unread_message_count` member. For a former participant, the number of unread messages at the time of
     /// leaving.
-    public var unreadCount: Int64 { numbers.unread(of: messageCount) }
+    public var unreadCount: Int64 { counts.unread(of: messageCount) }
     /// The `total_message_count` member.
-    public var totalCount: Int64 { numbers.total(of: messageCount) }
+    public var totalCount: Int64 { counts.total(of: messageCount) }
 }
 
 /// The scope of a deletion (docs/conformance.md §5.7, §6.6).

@@ -7,11 +7,11 @@ public struct LoadedConversation: Hashable, Sendable {
     /// The messages seen by this user, newest first. The first one is the view's last message.
     public var messages: [Message]
     /// True if requested messages are missing because the response had no room for them.
-    public var isCut: Bool
+    public var isTruncated: Bool
     /// Creates a loaded conversation. `messages` must begin with the view's last message, if there is one.
-    public init(view: ConversationView, messages: [Message], isCut: Bool) {
+    public init(view: ConversationView, messages: [Message], isTruncated: Bool) {
         self.view = view
         self.messages = messages
-        self.isCut = isCut
+        self.isTruncated = isTruncated
     }
 }

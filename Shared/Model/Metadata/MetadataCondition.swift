@@ -26,7 +26,7 @@ public struct MetadataCondition: Hashable, Sendable {
     /// The maximum length of a prefix, in bytes. For longer values, an index stores this prefix and a digest.
     public static let prefixBytes = 224
     /// The maximum to which matching conversations are counted.
-    public static let counted = 1_000
+    public static let countLimit = 1_000
 }
 
 /// A key path that an app has indexed, so that conversations can be queried by it.
@@ -47,5 +47,5 @@ public struct MetadataIndex: Hashable, Sendable {
     }
 
     /// The maximum number of indexes of an app. Each one makes writes of its conversations more expensive.
-    public static let most = 16
+    public static let maximumPerApp = 16
 }

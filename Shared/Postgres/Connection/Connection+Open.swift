@@ -25,10 +25,10 @@ extension Connection {
         let connection = Connection(raw: raw, wake: wake, configuration: configuration)
         try connection.finishConnecting(deadline: deadline, giveUp: giveUp)
         guard PQsetnonblocking(raw, 1) == 0 else { throw connection.unavailable() }
-        var flight = Flight(sentAt: .now, deadline: deadline, longest: nil, grace: configuration.cancelGrace)
+        var responseWait = ResponseWait(sentAt: .now, deadline: deadline, longest: nil, grace: configuration.cancelGrace)
         do throws(PostgresError) {
             _ = try connection.run(
-                parameters.settingsSQL, with: parameters.settings.flatMap { [$0.name, $0.value] }, flight: &flight, interrupted: giveUp)
+                parameters.settingsSQL, with: parameters.settings.flatMap { [$0.name, $0.value] }, responseWait: &responseWait, interrupted: giveUp)
         } catch {
             throw PostgresError(
                 code: .connectionUnavailable, sqlState: error.sqlState, reason: "the session cannot be set up", serverDetail: error.serverDetail)

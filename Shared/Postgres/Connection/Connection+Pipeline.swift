@@ -25,7 +25,7 @@ extension Connection {
     }
 
     /// Sends all members and one sync, and reads all results up to that sync, which confirms the commit.
-    func execute(_ members: [GroupMember], flight: inout Flight, interrupted: () -> Bool) -> GroupOutcome {
+    func execute(_ members: [GroupMember], responseWait: inout ResponseWait, interrupted: () -> Bool) -> GroupOutcome {
         guard isAlive() else { return .lost(PostgresError(code: .connectionUnavailable, serverDetail: lastMessage), rolledBack: true) }
         var results = [Result<Rows, PostgresError>?](repeating: nil, count: members.count)
         var commands: [Command] = []
@@ -40,7 +40,7 @@ extension Connection {
             }
         }
         guard PQpipelineSync(raw) == 1 else { return .lost(PostgresError(code: .fateUnknown, serverDetail: lastMessage), rolledBack: false) }
-        return receive(commands, results: &results, preparing: preparing, flight: &flight, interrupted: interrupted)
+        return receive(commands, results: &results, preparing: preparing, responseWait: &responseWait, interrupted: interrupted)
     }
 
     /// Discards a prepared statement, so that its next use prepares it again.
@@ -98,13 +98,13 @@ extension Connection {
 
     private func receive(
         _ commands: [Command], results: inout [Result<Rows, PostgresError>?], preparing: [String: Prepared],
-        flight: inout Flight, interrupted: () -> Bool
+        responseWait: inout ResponseWait, interrupted: () -> Bool
     ) -> GroupOutcome {
         var failure: PostgresError?
         var position = 0
         var separators = 0
         while true {
-            guard awaitResult(&flight, interrupted: interrupted) else { return lost(failure) }
+            guard awaitResult(&responseWait, interrupted: interrupted) else { return lost(failure) }
             guard let result = PQgetResult(raw) else {
                 // One NULL separates two commands. A second one means that libpq expects no further result.
                 separators += 1

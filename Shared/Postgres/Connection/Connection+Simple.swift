@@ -12,31 +12,31 @@ import Darwin
 
 // Queries outside pipeline mode, for session set-up and migrations.
 extension Connection {
-    func run(_ sql: String, with parameters: [String], flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) -> Rows {
+    func run(_ sql: String, with parameters: [String], responseWait: inout ResponseWait, interrupted: () -> Bool) throws(PostgresError) -> Rows {
         let texts = parameters.map { strdup($0) }
         defer { for text in texts { free(text) } }
         let sent = PQsendQueryParams(raw, sql, Int32(texts.count), nil, texts.map { UnsafePointer($0) }, nil, nil, 1)
         guard sent == 1 else { throw lost() }
-        return try collect(&flight, interrupted: interrupted)
+        return try collect(&responseWait, interrupted: interrupted)
     }
 
     /// Runs a script of any number of statements, function bodies included, with the simple protocol. A script without
     /// transaction control is atomic.
-    func run(script: String, flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) {
+    func run(script: String, responseWait: inout ResponseWait, interrupted: () -> Bool) throws(PostgresError) {
         guard !script.utf8.contains(0) else { throw PostgresError(code: .invalidParameter, reason: "the script contains a NUL character") }
         guard PQsendQuery(raw, script) == 1 else { throw lost() }
-        _ = try collect(&flight, interrupted: interrupted)
+        _ = try collect(&responseWait, interrupted: interrupted)
     }
 
     /// True if a transaction is open and has not failed.
     var isInTransaction: Bool { PQtransactionStatus(raw) == PQTRANS_INTRANS }
 
     /// Reads all results of the sent statements. Returns the last one or throws the first error.
-    private func collect(_ flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) -> Rows {
+    private func collect(_ responseWait: inout ResponseWait, interrupted: () -> Bool) throws(PostgresError) -> Rows {
         var failure: PostgresError?
         var last: ResultHandle?
         while true {
-            guard awaitResult(&flight, interrupted: interrupted) else { throw failure ?? lost() }
+            guard awaitResult(&responseWait, interrupted: interrupted) else { throw failure ?? lost() }
             guard let result = PQgetResult(raw) else { break }
             switch PQresultStatus(result) {
             case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:

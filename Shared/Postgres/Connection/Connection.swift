@@ -57,12 +57,12 @@ final class Connection {
     /// Waits until libpq can return a result without blocking. Returns false if the connection is lost.
     ///
     /// `interrupted` is called after each wake-up and returns true if the result is no longer needed.
-    func awaitResult(_ flight: inout Flight, interrupted: () -> Bool) -> Bool {
+    func awaitResult(_ responseWait: inout ResponseWait, interrupted: () -> Bool) -> Bool {
         while PQisBusy(raw) == 1 {
             let pending = PQflush(raw)
             guard pending >= 0 else { return false }
-            var until: Flight.Instant?
-            switch flight.next(now: .now) {
+            var until: ResponseWait.Instant?
+            switch responseWait.next(now: .now) {
             case .wait(let limit): until = limit
             case .cancel:
                 sendCancel()
@@ -71,11 +71,11 @@ final class Connection {
             }
             // A TLS layer can buffer bytes that `poll` does not report.
             if PQsslInUse(raw) != 0 {
-                let soon = Flight.Instant.now.advanced(by: .milliseconds(20))
+                let soon = ResponseWait.Instant.now.advanced(by: .milliseconds(20))
                 until = until.map { min($0, soon) } ?? soon
             }
             let outcome = wake.wait(socket: socket, write: pending == 1, until: until)
-            if outcome.signalled, interrupted(), case .cancel = flight.cancel(now: .now) { sendCancel() }
+            if outcome.signalled, interrupted(), case .cancel = responseWait.cancel(now: .now) { sendCancel() }
             if outcome.socketReady || PQsslInUse(raw) != 0, PQconsumeInput(raw) == 0 { return false }
         }
         return true

@@ -8,18 +8,18 @@ struct MigrationSession {
     let cancellation: Cancellation
 
     func run(script: String) throws(PostgresError) {
-        var flight = unlimited
-        try connection.run(script: script, flight: &flight) { cancellation.isSet }
+        var responseWait = unlimited
+        try connection.run(script: script, responseWait: &responseWait) { cancellation.isSet }
     }
 
     func query(_ sql: String, with parameters: [String] = []) throws(PostgresError) -> Rows {
-        var flight = unlimited
-        return try connection.run(sql, with: parameters, flight: &flight) { cancellation.isSet }
+        var responseWait = unlimited
+        return try connection.run(sql, with: parameters, responseWait: &responseWait) { cancellation.isSet }
     }
 
-    /// A flight without a time limit, because migrations can take arbitrarily long.
-    private var unlimited: Flight {
-        Flight(sentAt: .now, deadline: nil, longest: nil, grace: connection.configuration.cancelGrace)
+    /// A wait without a time limit, because migrations can take arbitrarily long.
+    private var unlimited: ResponseWait {
+        ResponseWait(sentAt: .now, deadline: nil, longest: nil, grace: connection.configuration.cancelGrace)
     }
 }
 

@@ -100,8 +100,8 @@ struct ConnectionWorker {
         var races = 0
         var hasPreparedAnew = false
         while true {
-            var flight = flight([member])
-            switch execute([member], on: connection, flight: &flight) {
+            var responseWait = responseWait(for: [member])
+            switch execute([member], on: connection, responseWait: &responseWait) {
             case .committed(let results):
                 finish([member], with: results)
                 return true
@@ -119,27 +119,27 @@ struct ConnectionWorker {
                     _ = wake.wait(until: .now.advanced(by: .milliseconds(races) * Double.random(in: 0.5...2)))
                     continue
                 }
-                finish([member], with: [.failure(named(error, of: member, wasCancelled: flight.isCancelling))])
+                finish([member], with: [.failure(named(error, of: member, wasCancelled: responseWait.isCancelling))])
                 return true
             }
         }
     }
 
     private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection) -> GroupOutcome {
-        var flight = flight(group)
-        return execute(group, on: connection, flight: &flight)
+        var responseWait = responseWait(for: group)
+        return execute(group, on: connection, responseWait: &responseWait)
     }
 
-    private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection, flight: inout Flight) -> GroupOutcome {
+    private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection, responseWait: inout ResponseWait) -> GroupOutcome {
         let members = group.map { GroupMember(statement: $0.payload.statement, parameters: $0.payload.parameters) }
-        return connection.execute(members, flight: &flight) { core.isInterrupted(index) }
+        return connection.execute(members, responseWait: &responseWait) { core.isInterrupted(index) }
     }
 
-    private func flight(_ group: [PoolCore.Machine.Taken]) -> Flight {
+    private func responseWait(for group: [PoolCore.Machine.Taken]) -> ResponseWait {
         let timeout = core.configuration.statementTimeout
         // The server's own time-out applies first. Beyond this limit, the network or the server's machine must be down.
         let longest = timeout > .zero ? timeout * min(group.count, 4) + .seconds(1) : nil
-        return Flight(sentAt: .now, deadline: group.lazy.map(\.deadline).min(), longest: longest, grace: core.configuration.cancelGrace)
+        return ResponseWait(sentAt: .now, deadline: group.lazy.map(\.deadline).min(), longest: longest, grace: core.configuration.cancelGrace)
     }
 
     // MARK: Results

@@ -57,7 +57,7 @@ extension PoolStateMachine {
         while cursor >= 0, fewest > 0, examined < limits.scan {
             let request = table[cursor]
             let owner = request.lockKey.flatMap { owners[$0]?.worker }
-            let count = request.user.flatMap { underWay[$0] } ?? 0
+            let count = request.user.flatMap { inFlightByUser[$0] } ?? 0
             if count < fewest, owner == nil || owner == worker { (best, fewest) = (cursor, count) }
             cursor = request.next
             examined += 1

@@ -78,7 +78,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     /// with that key, because they would wait for the lock and delay their group.
     var owners: [UInt64: (worker: Int, count: Int)] = [:]
     /// The number of each user's statements in flight, in a pool that runs each statement alone.
-    var underWay: [UInt64: Int] = [:]
+    var inFlightByUser: [UInt64: Int] = [:]
     var timer: Instant?
     var wasUnavailable = false
 
@@ -218,7 +218,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         case .sent(let worker, let cancelled):
             workers[worker].sent -= 1
             if cancelled { workers[worker].cancelled -= 1 }
-            if let user = table[slot].user, let count = underWay[user] { underWay[user] = count > 1 ? count - 1 : nil }
+            if let user = table[slot].user, let count = inFlightByUser[user] { inFlightByUser[user] = count > 1 ? count - 1 : nil }
         }
     }
 
@@ -226,7 +226,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         unlist(slot)
         table[slot].phase = .sent(worker: worker, cancelled: false)
         workers[worker].sent += 1
-        if let user = table[slot].user { underWay[user, default: 0] += 1 }
+        if let user = table[slot].user { inFlightByUser[user, default: 0] += 1 }
     }
 
     // MARK: Lock keys and waking

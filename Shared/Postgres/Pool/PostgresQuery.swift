@@ -64,7 +64,7 @@ extension Value {
     public init(_ number: UInt64?) { self = number.map { .int8(Int64(bitPattern: $0)) } ?? .null }
 
     /// Creates a `timestamptz`; nil is NULL.
-    public init(_ time: Timestamp?) { self = time.map { .timestamp($0) } ?? .null }
+    public init(_ time: PostgresTimestamp?) { self = time.map { .timestamp($0) } ?? .null }
 
     /// Creates a `text[]`; nil is NULL.
     public init(_ texts: [String]?) { self = texts.map { .textArray($0) } ?? .null }

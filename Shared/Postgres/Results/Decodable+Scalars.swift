@@ -104,13 +104,13 @@ extension UUID: PostgresDecodable {
     }
 }
 
-extension Timestamp: PostgresDecodable {
+extension PostgresTimestamp: PostgresDecodable {
     /// The types that ``decode(_:)`` accepts.
     public static var columnTypes: [UInt32] { [OID.timestamptz, OID.timestamp] }
 
     /// Decodes `timestamptz`, and `timestamp` as UTC.
-    public static func decode(_ field: borrowing PostgresField) -> Timestamp? {
+    public static func decode(_ field: borrowing PostgresField) -> PostgresTimestamp? {
         guard field.type == OID.timestamptz || field.type == OID.timestamp else { return nil }
-        return field.integer(as: Int64.self).map(Timestamp.init(binary:))
+        return field.integer(as: Int64.self).map(PostgresTimestamp.init(binary:))
     }
 }

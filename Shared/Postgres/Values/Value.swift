@@ -28,7 +28,7 @@ public enum Value: Sendable, Hashable {
     /// `bytea`
     case bytes([UInt8])
     /// `timestamptz` (or `timestamp`, interpreted as UTC)
-    case timestamp(Timestamp)
+    case timestamp(PostgresTimestamp)
     /// `jsonb` or `json`, as text
     case jsonb(String)
     /// `text[]`. A `nil` element is NULL.

@@ -22,7 +22,7 @@ extension ProtocolClient {
     ///   ``ProtocolClientError/Code/invalidURL``; any error of `bytes`.
     public func upload<Bytes: AsyncSequence & Sendable>(
         _ bytes: Bytes, count: Int, to url: String, headers: [String: String] = [:], idle: Duration = idleLimit
-    ) async throws -> RESTAnswer where Bytes.Element == Data {
+    ) async throws -> RESTResponse where Bytes.Element == Data {
         var request = try Self.request(url)
         request.method = .PUT
         for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
@@ -51,7 +51,7 @@ extension ProtocolClient {
     public func download(
         _ url: String, from offset: Int = 0, headers: [String: String] = [:], idle: Duration = idleLimit,
         receive: @escaping @Sendable (Int, Data) async throws -> Void
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         var request = try Self.request(url)
         if offset > 0 { request.headers.add(name: "Range", value: "bytes=\(offset)-") }
         for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
@@ -90,13 +90,13 @@ extension ProtocolClient {
         return first
     }
 
-    private func answer(to request: HTTPClientRequest, watchedBy watch: IdleWatch) async throws -> RESTAnswer {
+    private func answer(to request: HTTPClientRequest, watchedBy watch: IdleWatch) async throws -> RESTResponse {
         let response = try await http.execute(request, deadline: .distantFuture)
         watch.touch()
         return try await Self.answer(from: response, watchedBy: watch)
     }
 
-    private static func answer(from response: HTTPClientResponse, watchedBy watch: IdleWatch) async throws -> RESTAnswer {
+    private static func answer(from response: HTTPClientResponse, watchedBy watch: IdleWatch) async throws -> RESTResponse {
         var body = Data()
         for try await piece in response.body where body.count < refusalBytes {
             watch.touch()
@@ -105,18 +105,18 @@ extension ProtocolClient {
         return answer(from: response, body: body)
     }
 
-    private static func answer(from response: HTTPClientResponse, body: Data) -> RESTAnswer {
-        let lines = response.headers.map { RESTAnswer.Header(name: $0.name, value: $0.value) }
-        return RESTAnswer(status: Int(response.status.code), headers: lines, body: body)
+    private static func answer(from response: HTTPClientResponse, body: Data) -> RESTResponse {
+        let lines = response.headers.map { RESTResponse.Header(name: $0.name, value: $0.value) }
+        return RESTResponse(status: Int(response.status.code), headers: lines, body: body)
     }
 
     /// Runs a transfer until it ends, or until it makes no progress for the time `idle`.
     private func transfer(
-        _ what: String, idle: Duration, body: @escaping @Sendable (IdleWatch) async throws -> RESTAnswer
-    ) async throws -> RESTAnswer {
+        _ what: String, idle: Duration, body: @escaping @Sendable (IdleWatch) async throws -> RESTResponse
+    ) async throws -> RESTResponse {
         let watch = IdleWatch()
         do {
-            return try await withThrowingTaskGroup(of: RESTAnswer?.self) { group in
+            return try await withThrowingTaskGroup(of: RESTResponse?.self) { group in
                 group.addTask { try await body(watch) }
                 group.addTask {
                     try await watch.expire(after: idle)

@@ -22,7 +22,7 @@ extension ProtocolClient {
     }
 
     /// Ends a session. Its token is in the path, as stock clients send it.
-    public func signOut(token: String, deadline: ContinuousClock.Instant? = nil) async throws -> RESTAnswer {
+    public func signOut(token: String, deadline: ContinuousClock.Instant? = nil) async throws -> RESTResponse {
         try await call("DELETE", "/sessions/\(token)", token: token, deadline: deadline)
     }
 }

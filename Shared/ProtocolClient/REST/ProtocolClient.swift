@@ -23,7 +23,7 @@ public final class ProtocolClient: Sendable {
     let http: HTTPClient
 
     /// The default time-out of a call.
-    public static let patience: Duration = .seconds(15)
+    public static let defaultTimeout: Duration = .seconds(15)
     private static let bodyLimit = 64 << 20
 
     /// Creates a client for a server.
@@ -70,7 +70,7 @@ public final class ProtocolClient: Sendable {
     public func call(
         _ method: String, _ path: String, body: JSONValue? = nil, token: String? = nil, headers: [String: String] = [:],
         deadline: ContinuousClock.Instant? = nil
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         try await call(method, path, data: body.map { Data($0.text.utf8) }, token: token, headers: headers, deadline: deadline)
     }
 
@@ -78,7 +78,7 @@ public final class ProtocolClient: Sendable {
     public func call(
         _ method: String, _ path: String, data: Data?, token: String? = nil, headers: [String: String] = [:],
         deadline: ContinuousClock.Instant? = nil
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         var request = HTTPClientRequest(url: baseURL + path)
         request.method = HTTPMethod(rawValue: method)
         request.headers.add(name: "Accept", value: version.accept)
@@ -91,14 +91,14 @@ public final class ProtocolClient: Sendable {
             request.headers.remove(name: name)
             if !value.isEmpty { request.headers.add(name: name, value: value) }
         }
-        let deadline = deadline ?? .now + Self.patience
+        let deadline = deadline ?? .now + Self.defaultTimeout
         let remaining = deadline - .now
         guard remaining > .zero else { throw ProtocolClientError(.deadlineExceeded, "\(method) \(path) was given no time") }
         do {
             let response = try await http.execute(request, deadline: .now() + TimeAmount(remaining))
             let body = try await Self.collect(response.body, until: deadline)
-            let lines = response.headers.map { RESTAnswer.Header(name: $0.name, value: $0.value) }
-            return RESTAnswer(status: Int(response.status.code), headers: lines, body: Data(body.readableBytesView))
+            let lines = response.headers.map { RESTResponse.Header(name: $0.name, value: $0.value) }
+            return RESTResponse(status: Int(response.status.code), headers: lines, body: Data(body.readableBytesView))
         } catch {
             throw Self.failure(error, of: "\(method) \(path)")
         }

@@ -27,7 +27,7 @@ extension ProtocolClient {
             head.headers.remove(name: name)
             if !value.isEmpty { head.headers.add(name: name, value: value) }
         }
-        let limit = deadline ?? .now + Self.patience
+        let limit = deadline ?? .now + Self.defaultTimeout
         let opening = SocketOpening(head: head, options: options, tls: address.isSecure ? try trust.tlsConfiguration() : nil, host: address.host)
         let outcome = try await opening.open(on: eventLoopGroup, port: address.port, deadline: limit)
         switch outcome {

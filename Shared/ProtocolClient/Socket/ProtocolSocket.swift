@@ -64,7 +64,7 @@ public final class ProtocolSocket: Sendable {
     /// - Throws: ``ProtocolClientError`` `deadlineExceeded` or `closed`; `CancellationError`.
     public func request(
         _ method: String, objectID: String? = nil, data: JSONValue? = nil, deadline: ContinuousClock.Instant? = nil
-    ) async throws -> SocketAnswer {
+    ) async throws -> SocketResponse {
         let id = "r\(number())"
         var body: JSONValue = ["request_id": .string(id), "method": .string(method)]
         if let objectID { body["object_id"] = .string(objectID) }
@@ -76,7 +76,7 @@ public final class ProtocolSocket: Sendable {
         } afterwards: {
             self.enqueueFrame(.text, data: ByteBuffer(string: text))
         }
-        return SocketAnswer(packet: packet)
+        return SocketResponse(packet: packet)
     }
 
     /// Sends a signal, which has no response.
@@ -262,7 +262,7 @@ public final class ProtocolSocket: Sendable {
     ) async throws -> Value {
         let id = number()
         let late = ProtocolClientError(.deadlineExceeded, "\(what) did not come in time")
-        let remaining = (deadline ?? .now + ProtocolClient.patience) - .now
+        let remaining = (deadline ?? .now + ProtocolClient.defaultTimeout) - .now
         guard remaining > .zero else { throw late }
         var timeout: Scheduled<Void>?
         defer { timeout?.cancel() }

@@ -44,7 +44,7 @@ public struct ReceivedPacket: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The response to a request over a socket.
-public struct SocketAnswer: Sendable, Hashable {
+public struct SocketResponse: Sendable, Hashable {
     /// The packet of the response.
     public let packet: ReceivedPacket
     /// Creates a response from a packet of type `response`.

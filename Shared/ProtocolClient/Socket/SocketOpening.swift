@@ -16,12 +16,12 @@ struct SocketOpening {
 
     enum Outcome: Sendable {
         case opened(ProtocolSocket, subprotocol: String?)
-        case refused(RESTAnswer)
+        case refused(RESTResponse)
     }
 
     private enum Negotiated: Sendable {
         case opened(ProtocolSocket, subprotocol: String?)
-        case refused(EventLoopFuture<RESTAnswer>)
+        case refused(EventLoopFuture<RESTResponse>)
     }
 
     func open(on group: any EventLoopGroup, port: Int, deadline: ContinuousClock.Instant) async throws -> Outcome {
@@ -90,7 +90,7 @@ struct SocketOpening {
         }
         let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
             channel.eventLoop.makeCompletedFuture {
-                let answer = channel.eventLoop.makePromise(of: RESTAnswer.self)
+                let answer = channel.eventLoop.makePromise(of: RESTResponse.self)
                 try channel.pipeline.syncOperations.addHandler(RefusalHandler(answer: answer))
                 return Negotiated.refused(answer.futureResult)
             }
@@ -103,12 +103,12 @@ struct SocketOpening {
 private final class RefusalHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
 
-    private let answer: EventLoopPromise<RESTAnswer>
+    private let answer: EventLoopPromise<RESTResponse>
     private var head: HTTPResponseHead?
     private var body = ByteBuffer()
     private var isDone = false
 
-    init(answer: EventLoopPromise<RESTAnswer>) { self.answer = answer }
+    init(answer: EventLoopPromise<RESTResponse>) { self.answer = answer }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
@@ -129,7 +129,7 @@ private final class RefusalHandler: ChannelInboundHandler {
         guard !isDone else { return }
         isDone = true
         guard let head else { return answer.fail(ChannelError.eof) }
-        let lines = head.headers.map { RESTAnswer.Header(name: $0.name, value: $0.value) }
-        answer.succeed(RESTAnswer(status: Int(head.status.code), headers: lines, body: Data(body.readableBytesView)))
+        let lines = head.headers.map { RESTResponse.Header(name: $0.name, value: $0.value) }
+        answer.succeed(RESTResponse(status: Int(head.status.code), headers: lines, body: Data(body.readableBytesView)))
     }
 }

@@ -32,9 +32,9 @@ public struct ProtocolClientError: Error, Sendable, CustomStringConvertible {
     /// A description for humans.
     public let message: String
     /// The server's response, with ``Code/refused``.
-    public let answer: RESTAnswer?
+    public let answer: RESTResponse?
 
-    init(_ code: Code, _ message: String, answer: RESTAnswer? = nil) {
+    init(_ code: Code, _ message: String, answer: RESTResponse? = nil) {
         self.code = code
         self.message = message
         self.answer = answer

@@ -58,7 +58,7 @@ struct RPCCallTable<Token> {
     }
 
     private func forget(_ call: Call) {
-        if let parts = call.parts { arriving.give(parts.readableBytes) }
+        if let parts = call.parts { arriving.release(parts.readableBytes) }
     }
 
     mutating func answered(_ id: UInt64, with payload: ByteBuffer) -> Action {
@@ -81,8 +81,8 @@ struct RPCCallTable<Token> {
         guard var call = calls.removeValue(forKey: id) else { return .none }
         var whole = call.parts.take() ?? ByteBuffer()
         let isTooLarge = whole.readableBytes + payload.readableBytes > maxAnswerBytes
-        guard !isTooLarge, arriving.take(payload.readableBytes, beside: whole.readableBytes) else {
-            arriving.give(whole.readableBytes)
+        guard !isTooLarge, arriving.reserve(payload.readableBytes, beside: whole.readableBytes) else {
+            arriving.release(whole.readableBytes)
             return .completeAndCancel(Completion(token: call.token, result: .failure(isTooLarge ? .answerTooLarge : .overloaded)))
         }
         whole.writeImmutableBuffer(payload)

@@ -172,7 +172,9 @@ public final class RPCClient: Service {
         var logger = logger
         logger[metadataKey: "rpc.service"] = "\(service)"
         let gauge = Gauge(label: "strata_process_dependency_up", dimensions: [("dependency", service)])
-        return Availability(gone: "a service is unavailable", back: "a service is available again", logger: logger) { gauge.record($0 ? 1 : 0) }
+        return Availability(
+            failureMessage: "a service is unavailable", recoveryMessage: "a service is available again", logger: logger
+        ) { gauge.record($0 ? 1 : 0) }
     }
 
     private func updateAvailability(_ balancer: borrowing Balancer) {

@@ -39,7 +39,7 @@ final class RPCClientHandler: ChannelInboundHandler {
     private var tickTimer: Scheduled<Void>?
     private var drainTimer: Scheduled<Void>?
     /// True if a goaway must be sent after the remaining requests in the mailbox were written.
-    private var owesGoaway = false
+    private var isGoawayPending = false
     private var context: ChannelHandlerContext?
 
     init(
@@ -83,7 +83,7 @@ final class RPCClientHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        liveness.progressed()
+        liveness.recordProgress()
         reader.append(unwrapInboundIn(data))
         do throws(RPCFrameError) {
             while phase != .closed, let frame = try reader.next(limit: frameLimit) { try frameReceived(frame) }
@@ -166,10 +166,10 @@ final class RPCClientHandler: ChannelInboundHandler {
     func mailFilled() {
         guard phase != .closed else { return }
         var bytes = carryOut(mailbox.take(spare: spareMail))
-        if owesGoaway {
+        if isGoawayPending {
             // The mailbox no longer accepts calls, so these are the last ones.
             bytes += carryOut(mailbox.take())
-            owesGoaway = false
+            isGoawayPending = false
             writer.writeFrame(.goaway)
         }
         flush(releasing: bytes)
@@ -221,10 +221,10 @@ final class RPCClientHandler: ChannelInboundHandler {
     }
 
     private func armTimer() {
-        timer.arm(at: calls.earliestDeadline, on: opened.futureResult.eventLoop) { [self] in deadlineCame() }
+        timer.arm(at: calls.earliestDeadline, on: opened.futureResult.eventLoop) { [self] in deadlineReached() }
     }
 
-    private func deadlineCame() {
+    private func deadlineReached() {
         timer.fired()
         guard phase != .closed else { return }
         for (id, completion) in calls.expired(at: .now) {
@@ -244,7 +244,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         guard phase == .ready else { return }
         phase = .draining
         mailbox.drain()
-        owesGoaway = true
+        isGoawayPending = true
         onDraining()
         mailFilled()
     }
@@ -257,7 +257,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         case .ready:
             phase = .draining
             mailbox.drain()
-            owesGoaway = true
+            isGoawayPending = true
             onDraining()
         }
         drainTimer?.cancel()

@@ -38,16 +38,16 @@ final class RPCServerCore: Sendable {
 
     /// Reserves a slot for a running handler, and bytes for the request, which ``handle(_:with:)`` releases. Returns
     /// false if the limits are reached.
-    func takePlace(for bytes: Int) -> Bool {
-        guard running.wrappingAdd(1, ordering: .relaxed).oldValue < configuration.maxCallsInFlight, held.take(bytes) else {
-            freePlace()
+    func reserveSlot(for bytes: Int) -> Bool {
+        guard running.wrappingAdd(1, ordering: .relaxed).oldValue < configuration.maxCallsInFlight, held.reserve(bytes) else {
+            releaseSlot()
             return false
         }
         return true
     }
 
     /// Releases the slot of a call.
-    func freePlace() {
+    func releaseSlot() {
         running.wrappingSubtract(1, ordering: .relaxed)
     }
 
@@ -58,7 +58,7 @@ final class RPCServerCore: Sendable {
 
     /// Runs the handler and converts its result to a response or an error that can be sent.
     func handle(_ context: RPCContext, with payload: ByteBuffer) async -> Result<ByteBuffer, RPCError> {
-        defer { held.give(payload.readableBytes) }
+        defer { held.release(payload.readableBytes) }
         let result: Result<ByteBuffer, RPCError>
         do {
             result = .success(try await handler(context, payload))

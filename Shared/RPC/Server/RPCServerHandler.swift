@@ -91,7 +91,7 @@ final class RPCServerHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard phase != .closed else { return }
-        liveness.progressed()
+        liveness.recordProgress()
         reader.append(unwrapInboundIn(data))
         do throws(RPCFrameError) {
             while phase != .closed, let frame = try reader.next(limit: frameLimit) { try frameReceived(frame) }
@@ -109,7 +109,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         // Do not read further requests from a peer that does not accept its responses.
         try? context.channel.syncOptions?.setOption(.autoRead, value: context.channel.isWritable)
         if context.channel.isWritable {
-            liveness.progressed()
+            liveness.recordProgress()
             finishTick()
         }
         context.fireChannelWritabilityChanged()
@@ -159,7 +159,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         case .duplicate: throw .unexpected
         case .expired: reject(call: id, method: head.method, with: .deadlineExceeded)
         case .start:
-            guard core.takePlace(for: payload.readableBytes) else {
+            guard core.reserveSlot(for: payload.readableBytes) else {
                 _ = calls.finished(id, isLong: false)
                 return reject(call: id, method: head.method, with: .overloaded)
             }
@@ -168,7 +168,7 @@ final class RPCServerHandler: ChannelInboundHandler {
             // returns.
             let task = Task { [core, connection] in
                 let result = await core.handle(context, with: payload)
-                if !connection.put(.finished(id: id, method: context.method, started: now, result)) { core.freePlace() }
+                if !connection.put(.finished(id: id, method: context.method, started: now, result)) { core.releaseSlot() }
             }
             calls.attached(toCall: id, handler: task)
         }
@@ -182,9 +182,9 @@ final class RPCServerHandler: ChannelInboundHandler {
     private func cancel(_ id: UInt64) {
         calls.cancelled(id)?.cancel()
         if let bytes = longAnswers.remove(id) {
-            core.held.give(bytes)
+            core.held.release(bytes)
             calls.sent(id)
-            core.freePlace()
+            core.releaseSlot()
         }
     }
 
@@ -216,20 +216,20 @@ final class RPCServerHandler: ChannelInboundHandler {
                 core.held.add(answer.readableBytes)
                 longAnswers.add(answer, forCall: id)
             } else {
-                core.freePlace()
+                core.releaseSlot()
             }
         case .success(let answer):
             code = nil
             if calls.finished(id, isLong: false) == .answer {
                 writer.writeFrame(payload: answer, to: context) { $0.writeFrameHead(.answer, id: id, bodyBytes: answer.readableBytes) }
             }
-            core.freePlace()
+            core.releaseSlot()
         case .failure(let error):
             code = error.code
             if calls.finished(id, isLong: false) == .answer {
                 writer.writeFrame(.error(id: id, code: error.code, payload: error.payload ?? ByteBuffer()))
             }
-            core.freePlace()
+            core.releaseSlot()
         }
         core.metrics.ended(method, code: code, after: .now - started)
     }
@@ -239,11 +239,11 @@ final class RPCServerHandler: ChannelInboundHandler {
         guard let context else { return }
         while context.channel.isWritable, let piece = longAnswers.next() {
             let kind: RPCFrame.Kind = piece.isLast ? .answer : .answerPart
-            core.held.give(piece.payload.readableBytes)
+            core.held.release(piece.payload.readableBytes)
             writer.writeFrame(payload: piece.payload, to: context) { $0.writeFrameHead(kind, id: piece.id, bodyBytes: piece.payload.readableBytes) }
             if piece.isLast {
                 calls.sent(piece.id)
-                core.freePlace()
+                core.releaseSlot()
             }
         }
     }
@@ -252,14 +252,14 @@ final class RPCServerHandler: ChannelInboundHandler {
         guard phase != .closed, let context else { return }
         pumpLongAnswers()
         writer.flush(to: context, promise: nil)
-        timer.arm(at: calls.earliestDeadline, on: context.eventLoop) { [self] in deadlineCame() }
+        timer.arm(at: calls.earliestDeadline, on: context.eventLoop) { [self] in deadlineReached() }
         if calls.isDrained {
             phase = .closed
             closeAfterFlush()
         }
     }
 
-    private func deadlineCame() {
+    private func deadlineReached() {
         timer.fired()
         guard phase != .closed else { return }
         for (id, handler) in calls.expired(at: .now) {
@@ -301,10 +301,10 @@ final class RPCServerHandler: ChannelInboundHandler {
         timer.cancel()
         for task in [openingTimer, tickTimer, drainTimer] { task?.cancel() }
         for item in connection.mailbox.close() {
-            if case .finished = item { core.freePlace() }
+            if case .finished = item { core.releaseSlot() }
         }
-        for _ in 0..<longAnswers.count { core.freePlace() }
-        core.held.give(longAnswers.bytes)
+        for _ in 0..<longAnswers.count { core.releaseSlot() }
+        core.held.release(longAnswers.bytes)
         longAnswers = RPCLongAnswers(pieceBytes: core.configuration.partBytes)
         for handler in calls.closed() { handler.cancel() }
         core.closed(connection)

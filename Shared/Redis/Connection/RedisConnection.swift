@@ -176,7 +176,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        keepalive.progressed()
+        keepalive.recordProgress()
         do {
             try parser.feed(unwrapInboundIn(data)) { (reply) throws(RedisError) in try replyReceived(&reply) }
         } catch {

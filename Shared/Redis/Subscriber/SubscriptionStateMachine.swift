@@ -173,7 +173,7 @@ struct SubscriptionStateMachine {
         case (.confirmed, _):
             // The slot has left this server. Messages may already be published elsewhere.
             var actions: [Action] = []
-            lose(name, addingTo: &actions)
+            markLost(name, addingTo: &actions)
             return actions + [.refreshTopology]
         case (.unsubscribing, false), (.unsubscribingWanted, false), (.unwanted, true): break
         case (.wanted, _), (.subscribing, _), (.subscribingUnwanted, _): break
@@ -207,7 +207,7 @@ struct SubscriptionStateMachine {
         for name in names {
             guard let channel = channels[name], channel.link == link else { continue }
             switch channel.state {
-            case .unsubscribing, .unsubscribingWanted: forget(name)
+            case .unsubscribing, .unsubscribingWanted: resetSubscription(name)
             case .wanted, .subscribing, .confirmed, .unwanted, .subscribingUnwanted: break
             }
         }
@@ -246,7 +246,7 @@ struct SubscriptionStateMachine {
             case .confirmed:
                 guard let link = route(name), link != channel.link else { continue }
                 // The server lost the slot without reporting it. If it still runs, unsubscribe there.
-                lose(name, addingTo: &actions)
+                markLost(name, addingTo: &actions)
                 if links[Int(channel.link)].isOpen { abandoned.append((channel.link, name)) }
             case .subscribing, .unwanted, .unsubscribing, .subscribingUnwanted, .unsubscribingWanted: break
             }
@@ -274,14 +274,14 @@ struct SubscriptionStateMachine {
     /// Records the end of a connection, or a failed attempt.
     mutating func linkLost(_ link: Link) -> [Action] {
         var actions: [Action] = []
-        abandon(link, addingTo: &actions)
+        closeLink(link, addingTo: &actions)
         return actions + unreachable()
     }
 
     /// Records that a server no longer belongs to the cluster. Its connection has been closed.
     mutating func linkRemoved(_ link: Link) -> [Action] {
         var actions: [Action] = []
-        abandon(link, addingTo: &actions)
+        closeLink(link, addingTo: &actions)
         recoverIfComplete(&actions)
         return actions
     }
@@ -290,17 +290,17 @@ struct SubscriptionStateMachine {
     mutating func unreachable() -> [Action] {
         var actions: [Action] = []
         becomeLost(&actions)
-        for (name, channel) in channels where channel.state == .wanted { lose(name, addingTo: &actions) }
+        for (name, channel) in channels where channel.state == .wanted { markLost(name, addingTo: &actions) }
         return actions
     }
 
-    private mutating func abandon(_ link: Link, addingTo actions: inout [Action]) {
+    private mutating func closeLink(_ link: Link, addingTo actions: inout [Action]) {
         links[Int(link)].isOpen = false
         links[Int(link)].outstanding.removeAll()
         abandoned.removeAll { $0.0 == link }
         for (name, channel) in channels where channel.link == link && channel.state != .wanted {
-            forget(name)
-            if channels[name] != nil { lose(name, addingTo: &actions) }
+            resetSubscription(name)
+            if channels[name] != nil { markLost(name, addingTo: &actions) }
         }
     }
 
@@ -321,7 +321,7 @@ struct SubscriptionStateMachine {
     }
 
     /// Resets a channel whose subscription the server no longer has. It is desired and subscribed again, or removed.
-    private mutating func forget(_ name: String) {
+    private mutating func resetSubscription(_ name: String) {
         switch channels[name]?.state {
         case .subscribing, .unsubscribingWanted:
             channels[name]?.state = .wanted
@@ -331,7 +331,7 @@ struct SubscriptionStateMachine {
         }
     }
 
-    private mutating func lose(_ name: String, addingTo actions: inout [Action]) {
+    private mutating func markLost(_ name: String, addingTo actions: inout [Action]) {
         if channels[name]?.state == .confirmed { waiters.lost(name) }
         channels[name]?.state = .wanted
         if channels[name]?.isRecovering == false {

@@ -11,14 +11,14 @@ import ServiceLifecycle
 struct MemoryTrimmer: Service {
     static let period = Duration.seconds(10)
     /// The number of free bytes above which trimming is worth the milliseconds it takes.
-    static let worthwhile = 16 << 20
+    static let threshold = 16 << 20
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 try await Task.sleep(for: Self.period)
                 // Trimming walks the heap under its locks, so it must not block a thread that others wait for.
-                _ = try await NIOThreadPool.singleton.runIfActive { Self.trim(above: Self.worthwhile) }
+                _ = try await NIOThreadPool.singleton.runIfActive { Self.trim(above: Self.threshold) }
             }
         }
     }

@@ -46,7 +46,7 @@ extension Renderer {
         writer.beginArray()
         for message in loaded.messages { writeMessage(message, for: reader, version: version, into: &writer) }
         writer.endArray()
-        if loaded.isCut, let last = loaded.messages.last {
+        if loaded.isTruncated, let last = loaded.messages.last {
             writer.key("messages_next")
             writer.string(url(ofList: "/conversations/\(loaded.view.conversation.id)/messages", after: last.id.layerID))
         }

@@ -60,7 +60,7 @@ public struct Renderer: Sendable {
     /// Returns a renderer that places all objects below another path. Links for signing in and URLs of error
     /// descriptions do not change.
     /// - Parameter path: percent-encoded, with a leading slash and without a trailing one.
-    public func below(_ path: String) -> Renderer {
+    public func withBasePath(_ path: String) -> Renderer {
         var renderer = self
         let base = baseURL + path
         renderer.baseURL = base

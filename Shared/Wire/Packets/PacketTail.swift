@@ -48,7 +48,7 @@ public struct PacketTail: Hashable, Sendable {
     /// True if all sockets of the variant receive the same bytes.
     public var isShared: Bool { gaps.isEmpty }
     /// True if the packet contains ``ReaderValues/unread`` or ``ReaderValues/total``.
-    public var needsNumbers: Bool {
+    public var needsCounts: Bool {
         gaps.contains { gap in
             switch gap.slot {
             case .unread, .total: true

@@ -25,7 +25,7 @@ extension Renderer {
         case .receipts(let receipts): return receiptsGiven(receipts, change: change, variant: variant)
         case .allRead(let user, let upTo, _):
             var tails = [allRead(id, at: change.position, by: user, upTo: upTo)]
-            if variant.role == .affected, variant.includesNumbers { tails.append(unreadChanged(id, at: change.position)) }
+            if variant.role == .affected, variant.includesCounts { tails.append(unreadChanged(id, at: change.position)) }
             return tails
         case .partsChanged(_, _, let edits, let message):
             return message.map { partsChanged(edits, of: $0, at: change.position, variant: variant) } ?? []
@@ -42,7 +42,7 @@ extension Renderer {
     }
 
     /// Returns a packet with a reader's current counts, as at the end of a replay. The counts are valid at `position`.
-    public func numbersChanged(_ id: ConversationID, at position: Position) -> PacketTail {
+    public func countsChanged(_ id: ConversationID, at position: Position) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", of: .conversation(id), at: .conversation(position))
         packet.writer.beginArray()
@@ -74,7 +74,7 @@ extension Renderer {
         let whole = packet.finish(.change)
         guard whole.text.readableBytes > packetBytes else { return [whole] }
         let view = ConversationView(
-            conversation: conversation, isParticipant: true, lastMessage: nil, numbers: UserNumbers(uncounted: 0, hidden: 0, position: position),
+            conversation: conversation, isParticipant: true, lastMessage: nil, counts: UserCounts(excluded: 0, hidden: 0, position: position),
             messageCount: 0)
         let portion = portion(of: view, for: nil, version: .v3, at: .conversation(position))
         packet = PacketBuilder(self, capacity: packetBytes)

@@ -18,7 +18,7 @@ extension Renderer {
         update.beginChange("update", of: .conversation(message.conversationID), at: .conversation(position))
         update.writer.beginArray()
         setLastMessage(message.id, rendered: rendered, in: &update)
-        if variant.includesNumbers {
+        if variant.includesCounts {
             if reader != .sender { update.setNumber("unread_message_count", from: .unread) }
             update.setNumber("total_message_count", from: .total)
         }
@@ -43,7 +43,7 @@ extension Renderer {
         }
         let showsLast: Bool
         if case .override = variant.role { showsLast = true } else { showsLast = last.changed }
-        guard showsLast || variant.includesNumbers else { return tails }
+        guard showsLast || variant.includesCounts else { return tails }
         var update = PacketBuilder(self, capacity: 1024)
         update.beginChange("update", of: .conversation(change.conversationID), at: .conversation(change.position))
         update.writer.beginArray()
@@ -59,7 +59,7 @@ extension Renderer {
                 setNoLastMessage(in: &update)
             }
         }
-        if variant.includesNumbers {
+        if variant.includesCounts {
             update.setNumber("unread_message_count", from: .unread)
             update.setNumber("total_message_count", from: .total)
         }
@@ -83,7 +83,7 @@ extension Renderer {
         var receipts = receipts
         var isAffected = variant.role == .affected
         if case .named(let reader) = variant.role {
-            isAffected = Variant.areNumbersAltered(by: receipts, in: change, of: reader)
+            isAffected = Variant.areCountsAltered(by: receipts, in: change, of: reader)
             receipts.removeAll { !$0.concerns(reader) }
         }
         var order: [MessageID] = []
@@ -93,7 +93,7 @@ extension Renderer {
             byMessage[receipt.messageID, default: []].append(receipt)
         }
         var tails = order.flatMap { statusChanged($0, receipts: byMessage[$0] ?? [], change: change) }
-        if isAffected, variant.includesNumbers { tails.append(unreadChanged(change.conversationID, at: change.position)) }
+        if isAffected, variant.includesCounts { tails.append(unreadChanged(change.conversationID, at: change.position)) }
         return tails
     }
 

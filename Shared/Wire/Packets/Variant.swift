@@ -24,16 +24,16 @@ public struct Variant: Hashable, Sendable {
     public let version: WireVersion
     let role: Role
     /// True if counts are included. False in a replay, which ends with current counts.
-    public let includesNumbers: Bool
+    public let includesCounts: Bool
 
     /// Creates the variant of `change` for `reader`.
     /// - Parameter knowsConversation: true if the reader already has the conversation's state after this change. A
     ///   change that added the reader is then rendered as for others.
     public init(
-        of change: Change, for reader: UserID, version: WireVersion, includesNumbers: Bool = true, knowsConversation: Bool = false
+        of change: Change, for reader: UserID, version: WireVersion, includesCounts: Bool = true, knowsConversation: Bool = false
     ) {
         self.version = version
-        self.includesNumbers = includesNumbers
+        self.includesCounts = includesCounts
         if change.hiddenFrom.contains(reader) {
             role = .excluded
             return
@@ -50,15 +50,15 @@ public struct Variant: Hashable, Sendable {
             }
         case .receipts(let receipts):
             if receipts.allSatisfy({ $0.audience == .everybody && $0.hiddenFrom.isEmpty }) {
-                role = Variant.areNumbersAltered(by: receipts, in: change, of: reader) ? .affected : .anyone
+                role = Variant.areCountsAltered(by: receipts, in: change, of: reader) ? .affected : .anyone
             } else {
                 role = receipts.contains { $0.concerns(reader) } ? .named(reader) : .excluded
             }
-        case .allRead(let user, _, let toldTo):
+        case .allRead(let user, _, let audience):
             if user == reader {
                 role = .affected
             } else {
-                role = toldTo.map { $0.contains(reader) } ?? true ? .anyone : .excluded
+                role = audience.map { $0.contains(reader) } ?? true ? .anyone : .excluded
             }
         // 2.0 clients receive a changed message as a whole, rendered for each kind of reader.
         case .partsChanged(_, _, _, let message):
@@ -66,8 +66,8 @@ public struct Variant: Hashable, Sendable {
         }
     }
 
-    static func areNumbersAltered(by receipts: [Change.Receipt], in change: Change, of reader: UserID) -> Bool {
-        change.numbers[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read }
+    static func areCountsAltered(by receipts: [Change.Receipt], in change: Change, of reader: UserID) -> Bool {
+        change.counts[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read }
     }
 
     /// True if the change added the reader. ``Renderer/tails(for:variant:)`` is then empty, and the reader receives

@@ -79,7 +79,7 @@ public struct ConversationPatch: Hashable, Sendable {
             guard case .array(let elements) = value else { throw .invalid("participants", reason: "must be an array of identity ids") }
             return .set(try userIDs(elements, in: "participants", from: sender))
         case .delete where sender == .server: throw .invalid("participants", reason: "cannot be deleted")
-        case .delete: throw pointless("participants", reason: "cannot be deleted")
+        case .delete: throw invalidOperation("participants", reason: "cannot be deleted")
         }
     }
 
@@ -101,16 +101,16 @@ public struct ConversationPatch: Hashable, Sendable {
             if sender == .server, path == .root, value.isNull { return .set(path, leaves: []) }
             return .set(path, leaves: try MetadataBody.leaves(of: value, at: path, room: &room))
         case .delete:
-            guard path != .root else { throw pointless("metadata", reason: "cannot be deleted, only set to an empty object") }
+            guard path != .root else { throw invalidOperation("metadata", reason: "cannot be deleted, only set to an empty object") }
             return .delete(path)
-        case .add, .remove: throw pointless(name, reason: "is not an array")
+        case .add, .remove: throw invalidOperation(name, reason: "is not an array")
         }
     }
 
     private static func malformed(_ property: String, reason: String) -> Failure {
         Failure(.invalidRequest, "The patch is malformed: \(property) \(reason).", detail: .property(property))
     }
-    private static func pointless(_ property: String, reason: String) -> Failure {
+    private static func invalidOperation(_ property: String, reason: String) -> Failure {
         Failure(.invalidOperation, "The property \(property) \(reason).", detail: .property(property))
     }
     /// Returns the property's name, shortened so that a failure never contains a megabyte of the client's input.

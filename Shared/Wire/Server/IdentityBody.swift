@@ -60,7 +60,7 @@ public struct IdentityBody: Hashable, Sendable {
             try operation.requireSet()
             kind = try Self.kind(try operation.requiredValue(), named: name)
         default:
-            guard operation.segments.count == 1, IdentityLimits.texts[name] != nil else { throw operation.isUnknown }
+            guard operation.segments.count == 1, IdentityLimits.texts[name] != nil else { throw operation.unknownPropertyFailure }
             guard operation.verb == .set || operation.verb == .delete else { throw Self.noList(operation) }
             let value = operation.verb == .delete ? .null : try operation.requiredValue()
             let text: String? = value.isNull ? nil : try Self.text(value, named: name)

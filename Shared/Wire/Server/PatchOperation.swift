@@ -64,7 +64,7 @@ struct PatchOperation {
     }
 
     /// The failure for an unknown or read-only property.
-    var isUnknown: Failure { .invalid(shortened, reason: "cannot be patched") }
+    var unknownPropertyFailure: Failure { .invalid(shortened, reason: "cannot be patched") }
 
     /// The property for a failure, shortened so that a failure never contains a megabyte of input.
     var shortened: String { property.utf8.count <= 256 ? property : String(property.unicodeScalars.prefix(100)) + "…" }

@@ -40,7 +40,7 @@ public struct BadgeSummary: Hashable, Sendable {
 }
 
 /// The rendering of objects about users for an app's own server. It requires a renderer of the app's paths, see
-/// ``below(_:)``.
+/// ``withBasePath(_:)``.
 extension Renderer {
     /// Writes a full identity with all members.
     public func writeIdentity(_ identity: Identity, version: ServerVersion, into writer: inout JSONWriter) {

@@ -27,9 +27,9 @@ public struct ServerMessageBody: Hashable, Sendable {
     /// The maximum length of a sender's name, in Unicode scalars, equal to that of an identity's display name.
     public static let nameScalars = 128
     /// The maximum number of messages in a body.
-    public static let batch = 12
+    public static let maximumBatchSize = 12
     /// The range of a delay, in seconds.
-    public static let delays = 1.0...300.0
+    public static let delayRange = 1.0...300.0
 
     /// The sender.
     public var sender: Sender
@@ -48,7 +48,7 @@ public struct ServerMessageBody: Hashable, Sendable {
         schedule = try members["schedule"].map { value throws(Failure) in try ServerMessageBody.schedule(value) }
     }
 
-    /// Parses a body with one message, or with an array of at most ``batch`` messages.
+    /// Parses a body with one message, or with an array of at most ``maximumBatchSize`` messages.
     /// - Returns: the messages, and true if the body is an array.
     public static func messages(
         _ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage
@@ -57,7 +57,7 @@ public struct ServerMessageBody: Hashable, Sendable {
             return ([try ServerMessageBody(json, version: version, partsLimit: partsLimit)], false)
         }
         guard !elements.isEmpty else { throw Failure(.invalidRequest, "The body must be a message, or an array of at least one.") }
-        guard elements.count <= batch else { throw .invalid("messages", reason: "must be from 1 to \(batch)") }
+        guard elements.count <= maximumBatchSize else { throw .invalid("messages", reason: "must be from 1 to \(maximumBatchSize)") }
         var messages: [ServerMessageBody] = []
         for (index, element) in elements.enumerated() {
             guard case .object = element else { throw .invalid("\(index)", reason: "must be an object") }
@@ -111,12 +111,12 @@ public struct ServerMessageBody: Hashable, Sendable {
         guard case .object = json else { throw .invalid("schedule", reason: "must be an object") }
         let members = try Members(json)
         guard let value = members["delay_in_seconds"] else { throw .missing("schedule.delay_in_seconds") }
-        guard let delay = value.doubleValue, delays.contains(delay) else {
+        guard let delay = value.doubleValue, delayRange.contains(delay) else {
             throw .invalid("schedule.delay_in_seconds", reason: "must be a number from 1 to 300")
         }
         let typing = try members["typing_indicator_in_seconds"]
             .map { value throws(Failure) in
-                guard let typing = value.doubleValue, typing == 0 || typing >= delays.lowerBound && typing <= delay else {
+                guard let typing = value.doubleValue, typing == 0 || typing >= delayRange.lowerBound && typing <= delay else {
                     throw .invalid("schedule.typing_indicator_in_seconds", reason: "must be 0, or a number from 1 to the delay")
                 }
                 return typing

@@ -16,7 +16,7 @@ public struct UserPatch: Hashable, Sendable {
             switch operation.property {
             case "suspended": isSuspended = try UserPatch.flag(operation)
             case "blocks": blocks.append(try UserPatch.block(operation))
-            default: throw operation.isUnknown
+            default: throw operation.unknownPropertyFailure
             }
         }
     }
@@ -106,7 +106,7 @@ public struct AppPatch: Hashable, Sendable {
             case "stranger_additions_per_hour":
                 try operation.requireSet()
                 strangerAdditionsPerHour = try AppPatch.number(try operation.requiredValue(), in: AppPatch.strangerAdditions, of: operation)
-            default: throw operation.isUnknown
+            default: throw operation.unknownPropertyFailure
             }
         }
     }
@@ -154,7 +154,7 @@ public struct BadgeBody: Hashable, Sendable {
     /// - Throws: ``Failure`` naming the invalid property.
     public init(patch json: JSONValue) throws(Failure) {
         for operation in try PatchOperation.all(json) {
-            guard operation.property == "external_unread_count" else { throw operation.isUnknown }
+            guard operation.property == "external_unread_count" else { throw operation.unknownPropertyFailure }
             try operation.requireSet()
             externalUnreadCount = try BadgeBody.count(try operation.requiredValue())
         }

@@ -112,7 +112,7 @@ struct KitBench {
         }
         return [
             "kit: a live query of \(run.messages) messages is updated after a packet has come: median \(milliseconds(run.medianDelay)), 99 % within "
-                + "\(milliseconds(run.greatDelay)), CPU \(milliseconds(run.processorSeconds / 200)) a message"
+                + "\(milliseconds(run.delay99)), CPU \(milliseconds(run.processorSeconds / 200)) a message"
         ]
     }
 

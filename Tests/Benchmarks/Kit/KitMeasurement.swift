@@ -54,7 +54,7 @@ struct KitMeasurement: Codable, Sendable {
     var remarks: [String] = []
 
     var medianDelay: Double { delays.isEmpty ? 0 : delays.sorted()[delays.count / 2] }
-    var greatDelay: Double { delays.isEmpty ? 0 : delays.sorted()[delays.count * 99 / 100] }
+    var delay99: Double { delays.isEmpty ? 0 : delays.sorted()[delays.count * 99 / 100] }
 }
 
 struct ProcessUsage: Sendable {

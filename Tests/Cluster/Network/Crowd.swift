@@ -15,19 +15,19 @@ package actor Crowd {
     }
 
     /// Opens `count` additional connections.
-    package func come(_ count: Int) {
+    package func open(_ count: Int) {
         for _ in 0..<count {
             members.append(
                 Task { [host, port] in
                     // Retry while there is no server or no route to it.
-                    while !Task.isCancelled { if await !Self.stay(host, port) { try? await Task.sleep(for: .milliseconds(100)) } }
+                    while !Task.isCancelled { if await !Self.holdConnection(host, port) { try? await Task.sleep(for: .milliseconds(100)) } }
                 })
         }
     }
 
     /// Opens a connection and waits until the peer closes it or the task is cancelled.
     /// - Returns: False if the connection could not be opened.
-    private static func stay(_ host: String, _ port: Int) async -> Bool {
+    private static func holdConnection(_ host: String, _ port: Int) async -> Bool {
         guard let channel = try? await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(host: host, port: port).get() else {
             return false
         }
@@ -40,7 +40,7 @@ package actor Crowd {
     }
 
     /// Closes all connections, and returns when they are closed.
-    package func go() async {
+    package func closeAll() async {
         for member in members { member.cancel() }
         for member in members { await member.value }
         members = []

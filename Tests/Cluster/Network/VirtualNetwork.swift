@@ -8,7 +8,7 @@ import Synchronization
 /// A network of real interfaces on one machine, with simulated faults.
 ///
 /// Each host is a network namespace with its own interface. All packets between hosts pass through this process, which
-/// delays, drops, cuts and resets them (``Weather``). It replaces netem, which some kernels lack.
+/// delays, drops, cuts and resets them (``FaultModel``). It replaces netem, which some kernels lack.
 ///
 /// This process is the first host. The network requires root and ends with this process.
 package final class VirtualNetwork: Sendable {
@@ -18,7 +18,7 @@ package final class VirtualNetwork: Sendable {
     }
 
     /// A fault between two hosts, or at one host.
-    package struct Trouble: Sendable {
+    package struct Fault: Sendable {
         /// The delay of a packet in milliseconds. The packets of one pair of hosts stay in order.
         package var delay: ClosedRange<Double>
         /// The packet loss in percent.
@@ -50,7 +50,7 @@ package final class VirtualNetwork: Sendable {
 
     /// The address of this process's host.
     package let home: Address
-    private let weather: Mutex<Weather>
+    private let faultModel: Mutex<FaultModel>
     private let devices = Mutex<[UInt32: TunDevice]>([:])
     private let isStopped = Atomic<Bool>(false)
     private let holders = Mutex<[ChildProcess]>([])
@@ -62,7 +62,7 @@ package final class VirtualNetwork: Sendable {
         let number = UInt32(getpid()) &* 8 &+ Self.made.add(1, ordering: .relaxed).newValue
         base = 198 << 24 | 18 << 16 | (number % 512) << 8
         home = Address(bits: base | 1)
-        weather = Mutex(Weather(seed: seed))
+        faultModel = Mutex(FaultModel(seed: seed))
     }
 
     /// Creates a network with this process as the first host.
@@ -105,17 +105,17 @@ package final class VirtualNetwork: Sendable {
 
     /// Sets or removes a fault.
     /// - Parameters:
-    ///   - trouble: The fault; nil removes it.
+    ///   - fault: The fault; nil removes it.
     ///   - other: The other host; nil: every address.
     ///   - port: Limits the fault to connections from or to this port.
-    package func set(_ trouble: Trouble?, at one: Address, and other: Address? = nil, port: Int? = nil) {
-        weather.withLock { $0.set(trouble, at: Weather.Place(one: one, other: other, port: port.map { UInt16(truncatingIfNeeded: $0) })) }
+    package func set(_ fault: Fault?, at one: Address, and other: Address? = nil, port: Int? = nil) {
+        faultModel.withLock { $0.set(fault, at: FaultModel.Place(one: one, other: other, port: port.map { UInt16(truncatingIfNeeded: $0) })) }
     }
 
     /// Resets all connections of a host, and notifies both ends.
     package func resetConnections(of address: Address) {
         let devices = devices.withLock { $0 }
-        for reset in weather.withLock({ $0.resetConnections(of: address) }) { devices[reset.target]?.write(reset.packet) }
+        for reset in faultModel.withLock({ $0.resetConnections(of: address) }) { devices[reset.target]?.write(reset.packet) }
     }
 
     // MARK: Packets
@@ -137,7 +137,7 @@ package final class VirtualNetwork: Sendable {
                 for _ in 0..<64 {
                     guard let bytes = device.read() else { break }
                     guard let packet = Packet(bytes) else { continue }
-                    switch weather.withLock({ $0.fate(of: packet) }) {
+                    switch faultModel.withLock({ $0.fate(of: packet) }) {
                     case .lost: break
                     case .reset(let answer): device.write(answer.packet)
                     case .arrives(let delay) where delay == 0 && travelling.isEmpty: devices[packet.target]?.write(bytes)

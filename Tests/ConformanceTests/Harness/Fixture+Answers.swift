@@ -15,7 +15,7 @@ extension Fixture {
     ]
 
     /// Expects a success with this status, and JSON if there is a body.
-    func succeeded(_ answer: RESTAnswer, _ status: Int, line: UInt = #line) {
+    func succeeded(_ answer: RESTResponse, _ status: Int, line: UInt = #line) {
         guard answer.status == status else { return fail("status \(answer.status) \(answer.json), not \(status)", line: line) }
         if answer.body.isEmpty { return }
         check(isJSON(answer), "Content-Type \(answer.header("Content-Type") ?? "none")", line: line)
@@ -25,7 +25,7 @@ extension Fixture {
     /// Expects a complete error object with this id.
     /// - Parameter needsData: False if `data` may be missing, as in some errors of the Server API.
     func refused(
-        _ answer: RESTAnswer, _ id: String, property: String? = nil, header: String? = nil, needsData: Bool = true, line: UInt = #line
+        _ answer: RESTResponse, _ id: String, property: String? = nil, header: String? = nil, needsData: Bool = true, line: UInt = #line
     ) {
         let expected = Self.errors[id]
         guard answer.status == expected?.status, answer.errorID == id else {
@@ -35,7 +35,7 @@ extension Fixture {
         refused(answer.json, id, property: property, header: header, needsData: needsData, line: line)
     }
 
-    func refused(_ answer: SocketAnswer, _ id: String, property: String? = nil, line: UInt = #line) {
+    func refused(_ answer: SocketResponse, _ id: String, property: String? = nil, line: UInt = #line) {
         guard answer.errorID == id else { return fail("\(answer.packet.body), not \(id)", line: line) }
         refused(answer.data, id, property: property, header: nil, needsData: true, line: line)
     }
@@ -51,5 +51,5 @@ extension Fixture {
         if id == "authentication_required" { check(error["data"]["nonce"].string?.isEmpty == false, "no nonce", line: line) }
     }
 
-    private func isJSON(_ answer: RESTAnswer) -> Bool { answer.header("Content-Type")?.hasPrefix("application/json") == true }
+    private func isJSON(_ answer: RESTResponse) -> Bool { answer.header("Content-Type")?.hasPrefix("application/json") == true }
 }

@@ -4,7 +4,7 @@ import ProtocolClient
 
 extension ProtocolSocket {
     /// Sends a request, with the deadline of these tests.
-    func ask(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil) async throws -> SocketAnswer {
+    func ask(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil) async throws -> SocketResponse {
         try await request(method, objectID: objectID, data: data, deadline: Fixture.deadline)
     }
 
@@ -64,7 +64,7 @@ extension ProtocolSocket {
             return operations.contains { operation in
                 let property = operation["property"].string ?? ""
                 let known = history.last { $0.index < packet.index && $0.objectID == packet.objectID && $0.tells(property) != nil }
-                return known?.tells(property) != operation["value"]
+                return known?.value(of: property) != operation["value"]
             }
         }
     }
@@ -106,7 +106,7 @@ extension ReceivedPacket {
     }
 
     /// Returns the packet's value for a property of its object; nil if it has none.
-    func tells(_ property: String) -> JSONValue? { operation == "create" ? data[property] : data.operation(property)?["value"] }
+    func value(of property: String) -> JSONValue? { operation == "create" ? data[property] : data.operation(property)?["value"] }
 
     /// Splits a path at its unescaped dots.
     static func segments(_ path: String) -> [String] {

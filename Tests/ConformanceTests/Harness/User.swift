@@ -14,13 +14,13 @@ struct User: Sendable {
     var client: ProtocolClient { fixture.system.client(gateway, version) }
 
     /// Sends a request with the user's session and returns the answer, successful or not.
-    func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
+    func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTResponse {
         try await client.call(method, path, body: body, token: session, headers: headers, deadline: Fixture.deadline)
     }
 
     /// Sends a request that must succeed.
     @discardableResult
-    func does(_ method: String, _ path: String, _ body: JSONValue? = nil, line: UInt = #line) async throws -> RESTAnswer {
+    func does(_ method: String, _ path: String, _ body: JSONValue? = nil, line: UInt = #line) async throws -> RESTResponse {
         let answer = try await call(method, path, body)
         guard answer.isSuccess else { throw HarnessError("\(method) \(path): \(answer.status) \(answer.json) (line \(line))") }
         return answer

@@ -164,7 +164,7 @@ enum S01 {
 
     private static let origin = "https://app.example:8080"
 
-    private static func hasOrigin(_ f: Fixture, _ answer: RESTAnswer, line: UInt = #line) {
+    private static func hasOrigin(_ f: Fixture, _ answer: RESTResponse, line: UInt = #line) {
         f.equal(answer.header("Access-Control-Allow-Origin"), origin, "Access-Control-Allow-Origin", line: line)
         f.equal(answer.header("Access-Control-Allow-Credentials"), "true", "Access-Control-Allow-Credentials", line: line)
         f.check(answer.header("Vary")?.lowercased().contains("origin") == true, "Vary \(answer.header("Vary") ?? "none")", line: line)
@@ -174,7 +174,7 @@ enum S01 {
         Set((header ?? "").lowercased().split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
     }
 
-    private static func preflight(_ f: Fixture, _ path: String) async throws -> RESTAnswer {
+    private static func preflight(_ f: Fixture, _ path: String) async throws -> RESTResponse {
         let headers = [
             "Accept": "", "Origin": origin, "Access-Control-Request-Method": "PATCH", "Access-Control-Request-Headers": "authorization,content-type",
         ]

@@ -118,7 +118,7 @@ extension S01 {
         Rule("1.10", "a session that asks for more than the limit is 429 rate_limit_exceeded and told when to come back; others are not", .doc) { f in
             guard let strict = try await f.system.furtherGateways?.client(.strict, f.version) else { return f.skip("no gateway with low limits") }
             let (ana, ben) = (try await f.user("ana"), try await f.user("ben"))
-            var answers: [RESTAnswer] = []
+            var answers: [RESTResponse] = []
             for _ in 0..<6 { answers.append(try await strict.call("GET", "/conversations", token: ana.session, deadline: Fixture.deadline)) }
             f.equal(answers.first?.status, 200)
             let refusal = try f.need(answers.first { $0.status == 429 }, "refusal")

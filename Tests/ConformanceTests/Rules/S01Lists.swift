@@ -21,7 +21,7 @@ enum S01Lists {
     }
 
     /// Returns the next page's path and query; nil if the answer has no `Link` header.
-    static func nextPage(_ f: Fixture, _ answer: RESTAnswer) throws -> String? {
+    static func nextPage(_ f: Fixture, _ answer: RESTResponse) throws -> String? {
         guard let link = answer.header("Link") else { return nil }
         guard let match = link.wholeMatch(of: /<([^<> ]+)>; rel="next"/) else { throw HarnessError("Link: \(link)") }
         return try path(f, String(match.1))

@@ -10,7 +10,7 @@ extension S03 {
     private static let absent: JSONValue = [:]
 
     /// A rule on an invalid identity token. All are refused alike.
-    private static func unbelieved(_ what: String, _ attempt: @escaping @Sendable (Fixture) async throws -> RESTAnswer) -> Rule {
+    private static func unbelieved(_ what: String, _ attempt: @escaping @Sendable (Fixture) async throws -> RESTResponse) -> Rule {
         Rule("3.4", "an identity token \(what) is 422 invalid_property identity_token") { f in
             f.refused(try await attempt(f), "invalid_property", property: "identity_token")
         }

@@ -10,7 +10,7 @@ enum S03 {
     // MARK: 3.1
 
     /// Parses a `Link` header as stock clients do: split at `,`, then at `;`, which must give two parts.
-    static func links(_ answer: RESTAnswer) -> [String: String] {
+    static func links(_ answer: RESTResponse) -> [String: String] {
         var links: [String: String] = [:]
         for link in (answer.header("Link") ?? "").split(separator: ",") {
             let pieces = link.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -71,7 +71,7 @@ enum S03 {
     static func signIn(
         _ f: Fixture, user: String? = nil, nonce: String? = nil, app: TestedApp? = nil, appID: String? = nil, gateway: Int = 0,
         key: TokenMaker? = nil, header: [String: JSONValue] = [:], claims: [String: JSONValue] = [:]
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         let client = f.system.client(gateway, f.version)
         let app = app ?? f.app
         let fresh = if let nonce { nonce } else { try await client.nonce(deadline: Fixture.deadline) }
@@ -84,7 +84,7 @@ enum S03 {
         return try await post(f, appID ?? app.id, token, gateway: gateway)
     }
 
-    static func post(_ f: Fixture, _ appID: String, _ token: String, gateway: Int = 0) async throws -> RESTAnswer {
+    static func post(_ f: Fixture, _ appID: String, _ token: String, gateway: Int = 0) async throws -> RESTResponse {
         let body: JSONValue = ["app_id": .string(appID), "identity_token": .string(token)]
         return try await f.system.client(gateway, f.version).call("POST", "/sessions", body: body, deadline: Fixture.deadline)
     }

@@ -185,12 +185,12 @@ extension S05 {
         },
         Rule("5.4", "creates of the same set at the same time make one conversation") { f in
             let users = try await f.users("ana", "ben")
-            let answers = try await withThrowingTaskGroup(of: RESTAnswer.self) { group in
+            let answers = try await withThrowingTaskGroup(of: RESTResponse.self) { group in
                 for number in 0..<8 {
                     let (caller, other) = (users[number % 2], users[(number + 1) % 2])
                     group.addTask { try await caller.call("POST", "/conversations", User.conversation([other.id], distinct: true)) }
                 }
-                return try await group.reduce(into: [RESTAnswer]()) { $0.append($1) }
+                return try await group.reduce(into: [RESTResponse]()) { $0.append($1) }
             }
             f.equal(Set(answers.map { $0.json["id"].string }).count, 1)
             f.equal(answers.map(\.status).sorted(), [200, 200, 200, 200, 200, 200, 200, 201])

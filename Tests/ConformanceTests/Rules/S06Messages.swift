@@ -73,7 +73,7 @@ enum S06 {
 
     // MARK: 6.2
 
-    static func send(_ user: User, _ conversation: String, parts: JSONValue, id: String? = nil) async throws -> RESTAnswer {
+    static func send(_ user: User, _ conversation: String, parts: JSONValue, id: String? = nil) async throws -> RESTResponse {
         var body: JSONValue = ["parts": parts]
         if let id { body["id"] = .string(id) }
         return try await user.call("POST", Layer.path(conversation) + "/messages", body)

@@ -10,7 +10,7 @@ enum S07 {
         return (users[0], users[1], conversation, try await users[0].sendID("x", to: conversation))
     }
 
-    private static func give(_ user: User, _ body: JSONValue?, _ message: String) async throws -> RESTAnswer {
+    private static func give(_ user: User, _ body: JSONValue?, _ message: String) async throws -> RESTResponse {
         try await user.call("POST", Layer.path(message) + "/receipts", body)
     }
 
@@ -121,7 +121,7 @@ enum S07 {
 
     // MARK: Receipts of many messages, an extension by Strata
 
-    private static func give(_ user: User, _ type: String, _ messages: [String], in conversation: String) async throws -> RESTAnswer {
+    private static func give(_ user: User, _ type: String, _ messages: [String], in conversation: String) async throws -> RESTResponse {
         let body: JSONValue = ["type": .string(type), "ids": .array(messages.map { .string($0) })]
         return try await user.call("POST", Layer.path(conversation) + "/receipts", body)
     }

@@ -6,14 +6,14 @@ import ProtocolClient
 /// Rules of section 8: rich content.
 enum S08 {
     /// Returns the answer to `POST /content`.
-    private static func announce(_ user: User, _ bytes: Int, type: String = "image/png") async throws -> RESTAnswer {
+    private static func announce(_ user: User, _ bytes: Int, type: String = "image/png") async throws -> RESTResponse {
         try await user.call("POST", "/content", headers: ["Upload-Content-Type": type, "Upload-Content-Length": "\(bytes)"])
     }
 
     /// Sends a request to one of the server's absolute URLs as stock clients do: without Accept and session.
     private static func plain(
         _ f: Fixture, _ method: String, _ url: JSONValue, data: Data? = nil, headers: [String: String] = [:], gateway: Int = 0
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         guard let url = url.string, url.hasPrefix(f.system.publicURL) else { throw HarnessError("\(url) is not of this server") }
         let path = String(url.dropFirst(f.system.publicURL.count))
         return try await f.system.client(gateway, f.version)
@@ -21,7 +21,7 @@ enum S08 {
                 method, path, data: data, headers: ["Accept": "", "Content-Type": ""].merging(headers) { $1 }, deadline: Fixture.deadline)
     }
 
-    private static func put(_ f: Fixture, _ url: JSONValue, _ data: Data, gateway: Int = 0) async throws -> RESTAnswer {
+    private static func put(_ f: Fixture, _ url: JSONValue, _ data: Data, gateway: Int = 0) async throws -> RESTResponse {
         let headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "\(data.count)"]
         return try await plain(f, "PUT", url, data: data, headers: headers, gateway: gateway)
     }

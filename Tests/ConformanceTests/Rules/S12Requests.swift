@@ -9,7 +9,7 @@ enum S12Requests {
 
     // MARK: 12.1
 
-    private static func refusal(_ f: Fixture, _ token: String?, _ options: ProtocolSocket.Options = .init()) async throws -> RESTAnswer {
+    private static func refusal(_ f: Fixture, _ token: String?, _ options: ProtocolSocket.Options = .init()) async throws -> RESTResponse {
         do {
             let socket = try await f.client.openSocket(sessionToken: token, options: options, deadline: Fixture.deadline)
             f.keep(socket, isChecked: false)

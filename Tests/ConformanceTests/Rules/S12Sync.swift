@@ -40,7 +40,7 @@ enum S12Sync {
 
     static func replay(
         _ user: User, from time: String, version: ProtocolVersion? = nil
-    ) async throws -> (packets: [ReceivedPacket], answer: SocketAnswer) {
+    ) async throws -> (packets: [ReceivedPacket], answer: SocketResponse) {
         let socket = try await user.silentSocket(gateway: 1, version: version)
         let answer = try await socket.ask("Event.replay", nil, ["from_timestamp": .string(time)])
         return (socket.history.filter { $0.index < answer.packet.index }, answer)

@@ -19,17 +19,17 @@ enum S18Mutations {
             self.body = body
         }
 
-        func ask() async throws -> RESTAnswer { try await user.call(method, path, body, headers: ["Strata-Mutation": name]) }
+        func ask() async throws -> RESTResponse { try await user.call(method, path, body, headers: ["Strata-Mutation": name]) }
     }
 
-    private static func places(_ answer: RESTAnswer) -> [String?] {
+    private static func places(_ answer: RESTResponse) -> [String?] {
         [answer.header("Strata-Position"), answer.header("Strata-User-Position")]
     }
 
     /// Requests a change, runs `between`, and repeats the request. Both answers must be equal.
     private static func twice(
         _ f: Fixture, _ change: Named, _ status: Int, line: UInt = #line, between: () async throws -> Void
-    ) async throws -> (first: RESTAnswer, again: RESTAnswer) {
+    ) async throws -> (first: RESTResponse, again: RESTResponse) {
         let first = try await change.ask()
         f.succeeded(first, status, line: line)
         try await between()
@@ -231,7 +231,7 @@ enum S18Mutations {
         rule("repeated content has the same id, and is announced once") { f in
             let ana = try await f.user("ana")
             let name = Layer.uuid()
-            func announce(_ size: String) async throws -> RESTAnswer {
+            func announce(_ size: String) async throws -> RESTResponse {
                 let headers = ["Strata-Mutation": name, "Upload-Content-Length": size, "Upload-Content-Type": "image/png"]
                 return try await ana.call("POST", "/content", headers: headers)
             }
@@ -322,7 +322,7 @@ enum S18Mutations {
 
     /// Expects a packet about the change with the positions from its answer.
     private static func isTold(
-        _ f: Fixture, _ socket: ProtocolSocket, _ answer: RESTAnswer, _ operation: String, _ type: String, _ id: String, line: UInt = #line
+        _ f: Fixture, _ socket: ProtocolSocket, _ answer: RESTResponse, _ operation: String, _ type: String, _ id: String, line: UInt = #line
     ) async throws {
         let position = answer.header("Strata-Position").flatMap { Int($0) }
         let userPosition = answer.header("Strata-User-Position").flatMap { Int($0) }

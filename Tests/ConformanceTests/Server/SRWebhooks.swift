@@ -10,7 +10,7 @@ enum SRWebhooks {
 
     private static let secret = "of the tests' receiver"
 
-    private static func ask(_ f: ServerFixture, _ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTAnswer {
+    private static func ask(_ f: ServerFixture, _ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTResponse {
         try await f.call(method, "/webhooks" + path, body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(f.version.rawValue)"])
     }
 
@@ -42,7 +42,7 @@ enum SRWebhooks {
         f.equal(try await ask(f, "DELETE", "/\(Layer.last(hook["id"].string ?? ""))").status, 204)
     }
 
-    private static func say(_ f: ServerFixture) async throws -> JSONValue {
+    private static func sendMessage(_ f: ServerFixture) async throws -> JSONValue {
         try await f.identify("ana")
         return try await f.send("hello", from: "ana", to: try await f.converse("ana", "ben"))
     }
@@ -136,7 +136,7 @@ enum SRWebhooks {
             let receiver = try await HookReceiver.shared()
             let (on, off) = (try await register(f, "/on/\(f.mark)"), try await register(f, "/silent/\(f.mark)"))
             f.equal(try await ask(f, "POST", "/\(Layer.last(off["id"].string ?? ""))/deactivate").status, 200)
-            let message = try await say(f)
+            let message = try await sendMessage(f)
             // While both webhooks were active, they may have received messages of other rules.
             func told(_ request: JSONValue) -> Bool { request["body"].string?.contains(message["id"].string ?? "-") == true }
             _ = try await receiver.events("/on/\(f.mark)") { $0.contains(where: told) }
@@ -157,7 +157,7 @@ enum SRWebhooks {
         ServerRule(120, "an event is posted with its type, its id, the webhook's id and a signature of the body", versions) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/signed/\(f.mark)")
-            let message = try await say(f)
+            let message = try await sendMessage(f)
             let events = try await receiver.events("/signed/\(f.mark)") {
                 $0.contains { $0["body"].string?.contains(message["id"].string ?? "-") == true }
             }
@@ -217,7 +217,7 @@ enum SRWebhooks {
         ServerRule(122, "an event that was not taken comes again under the same id", versions) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/\(f.mark)/fails-once")
-            _ = try await say(f)
+            _ = try await sendMessage(f)
             let events = try await receiver.events("/\(f.mark)/fails-once") { events in
                 Set(events.compactMap { $0["headers"]["layer-webhook-request-id"].string }).count < events.count
             }
@@ -227,7 +227,7 @@ enum SRWebhooks {
         ServerRule(123, "the id of the event of a creation is the id of what was created", versions) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/ids/\(f.mark)")
-            let message = try await say(f)
+            let message = try await sendMessage(f)
             let id = Layer.last(message["id"].string ?? "-")
             _ = try await receiver.events("/ids/\(f.mark)") { $0.contains { $0["headers"]["layer-webhook-request-id"].string == id } }
             try await delete(f, hook)

@@ -25,7 +25,7 @@ struct ServerFixture: Sendable {
     }
     func need<Value>(_ value: Value?, _ what: String, line: UInt = #line) throws -> Value { try users.need(value, what, line: line) }
 
-    func refused(_ answer: RESTAnswer, _ id: String, property: String? = nil, header: String? = nil, line: UInt = #line) {
+    func refused(_ answer: RESTResponse, _ id: String, property: String? = nil, header: String? = nil, line: UInt = #line) {
         // Clients of the Server API get no nonce.
         if id == "authentication_required" {
             equal("\(answer.status) \(answer.errorID ?? "")", "401 authentication_required", line: line)
@@ -43,7 +43,7 @@ struct ServerFixture: Sendable {
     /// - Parameter path: The path below `/apps/:app`, or a complete URL.
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:], gateway: Int = 0
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         var own = [
             "Authorization": "Bearer \(system.app.serverToken)", "Accept": "application/vnd.layer+json; version=\(version.rawValue)",
             "Content-Type": method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json",

@@ -30,7 +30,7 @@ enum S16 {
         Rule("16.1", "start: ping, nonce, challenge, session, socket and identity side by side, presence") { f in
             let ana = StockClient(f, "ana")
             try await ana.start()
-            await ana.look()
+            await ana.processPackets()
             guard let socket = await ana.socket else { return f.fail("no socket") }
             f.equal(socket.history.filter { $0.type == "response" }.map(\.requestID), f.version == .v2 ? ["r1", "r2"] : ["r1", "r2", "r3"])
             f.equal(socket.history.first?.counter, 0)
@@ -80,7 +80,7 @@ enum S16 {
             let update = try await ana.change("update", "Message", last["id"].string)
             f.equal(update.summary, "M update set recipient_status.ben")
             try await ben.sync([ana.id])
-            for client in [ana, ben] { await client.look() }
+            for client in [ana, ben] { await client.processPackets() }
         },
         Rule("16.3", "the list of messages page by page, a receipt for each, four at a time, then all read by position") { f in
             let (ana, ben, conversation) = try await pair(f)
@@ -109,7 +109,7 @@ enum S16 {
                 let socket = try f.need(await client.socket, "socket")
                 let packet = try await socket.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
                 f.check(packet.data["position"].int != nil && packet.data["identity"]["id"].string == ben.id, "\(packet.data)")
-                await client.look()
+                await client.processPackets()
             }
         },
     ]
@@ -126,7 +126,7 @@ enum S16 {
         try await ben.announcePresence()
         let fence = try await ana.send("fence", to: conversation)["id"].string
         let told = try await ben.change("create", "Message", fence)
-        await ben.look()
+        await ben.processPackets()
         let packets = await ben.socket?.history ?? []
         return packets.filter { $0.type == "change" && $0.index < told.index }
     }
@@ -188,7 +188,7 @@ enum S16 {
                 let update = try await client.change("update", "Conversation", conversation) { $0.has("set", "last_message", id: id) }
                 f.check(created.index < update.index, "the update came first")
                 client.checkMessage(created.data)
-                await client.look()
+                await client.processPackets()
             }
             let bens = try f.need(await ben.socket, "socket").history.first { $0.isChange("create", of: "Message", id: id) }
             f.equal(bens?.data["notification"]["text"], "hi")
@@ -243,7 +243,7 @@ enum S16 {
             let message = try await ben.change("create", "Message")
             f.check(created.index < message.index, "the message came first")
             f.equal(try await ben.converse(with: [ana], distinct: true), conversation)
-            for client in [ana, ben] { await client.look() }
+            for client in [ana, ben] { await client.processPackets() }
         },
         Rule("16.4", "a new conversation in conflict: conflict with the existing one, which the client takes over") { f in
             let (ana, ben) = (StockClient(f, "ana"), StockClient(f, "ben", gateway: 1))
@@ -268,14 +268,14 @@ enum S16 {
             for client in [ana, ben] {
                 try await client.change("update", "Conversation", conversation) { $0.has("set", "last_message", id: message) }
             }
-            await ana.look()
+            await ana.processPackets()
             let count = anas.receivedCount
             for action in ["started", "started", "paused", "finished"] { try await ana.signal(action, in: conversation) }
             for action in ["started", "paused", "finished"] {
                 f.equal(try await bens.typingSeen(action, in: conversation).data["sender"]["id"].string, ana.id)
             }
             f.equal(anas.packets(from: count).map(\.summary), [])
-            await ben.look()
+            await ben.processPackets()
         },
         Rule("16.6", "metadata and participants: PATCH of the conversation's own url; after a refusal it is loaded again") { f in
             let (ana, ben, conversation) = try await pair(f)
@@ -295,7 +295,7 @@ enum S16 {
             f.refused(refusal, "invalid_property", property: "metadata.count")
             let now = try await ana.rest("GET", path, gives: 200)
             f.equal(now["metadata"], ["trip": ["city": "Porto"]])
-            for client in [ana, ben, cleo] { await client.look() }
+            for client in [ana, ben, cleo] { await client.processPackets() }
         },
     ]
 
@@ -327,7 +327,7 @@ enum S16 {
             let again = try await ben.answer("Message.create", object: conversation, data: unanswered)
             f.equal(again.data["id"], "id_in_use")
             f.equal(again.data["data"]["id"], unanswered["id"])
-            await ben.look()
+            await ben.processPackets()
         },
         Rule("16.7", "short loss of the socket: session check, socket, replay") { f in
             let (ana, ben, conversation) = try await pair(f)
@@ -337,11 +337,11 @@ enum S16 {
             try await ben.openSocket()
             try await ben.request("Event.replay", data: ["from_timestamp": .string(try f.need(await ben.lastTimestamp, "timestamp"))])
             try await ben.change("create", "Message", missed["id"].string)
-            await ben.look()
+            await ben.processPackets()
         },
         Rule("16.8", "expiry seen by a REST request: 401 with a nonce, challenge, session, socket, replay, the request again") { f in
             let (ana, ben, conversation) = try await pair(f)
-            await ben.look()
+            await ben.processPackets()
             let session = await ben.session ?? ""
             let socket = try f.need(await ben.socket, "socket")
             f.equal(try await ana.rest("DELETE", "/sessions/\(session)", isAuthorized: false).status, 204)
@@ -356,14 +356,14 @@ enum S16 {
             try await ben.request("Event.replay", data: ["from_timestamp": .string(try f.need(await ben.lastTimestamp, "timestamp"))])
             try await ben.rest("PATCH", path, patch, gives: 204)
             try await ben.change("update", "Conversation", conversation) { $0.has("set", "metadata.a", value: "1") }
-            await ben.look()
+            await ben.processPackets()
         },
         Rule("16.8", "expiry seen by the socket: closed with 4401, session check 401 with a nonce, challenge, session, socket, replay") { f in
             let (ana, ben, conversation) = try await pair(f)
             let socket = try f.need(await ben.socket, "socket")
             f.equal(try await ana.rest("DELETE", "/sessions/\(await ben.session ?? "")", isAuthorized: false).status, 204)
             f.equal(try await socket.waitForClose(deadline: Fixture.deadline).code, 4401)
-            await ben.look()
+            await ben.processPackets()
             let missed = try await ana.send("missed", to: conversation)
             let refusal = try await ben.checkSession()
             f.refused(refusal, "authentication_required")
@@ -371,7 +371,7 @@ enum S16 {
             try await ben.openSocket()
             try await ben.request("Event.replay", data: ["from_timestamp": .string(try f.need(await ben.lastTimestamp, "timestamp"))])
             try await ben.change("create", "Message", missed["id"].string)
-            await ben.look()
+            await ben.processPackets()
         },
         Rule("16.8", "logout: DELETE /sessions, and the server or the client closes the socket, whichever is first") { f in
             let ana = StockClient(f, "ana")

@@ -19,7 +19,7 @@ actor StockClient {
     /// The counter of the last packet; -1 on a new socket.
     private var lastCounter = -1
     private(set) var lastTimestamp: String?
-    private var looked = 0
+    private var processedCount = 0
 
     static let origin = "https://app.example"
 
@@ -36,7 +36,7 @@ actor StockClient {
     // MARK: REST
 
     /// Sends a request with the client's headers.
-    func rest(_ method: String, _ path: String, _ body: JSONValue? = nil, isAuthorized: Bool = true) async throws -> RESTAnswer {
+    func rest(_ method: String, _ path: String, _ body: JSONValue? = nil, isAuthorized: Bool = true) async throws -> RESTResponse {
         var headers = ["Origin": Self.origin, "Content-Type": method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json"]
         if version == .v3 {
             headers["layer-xdk-version"] = sdk
@@ -65,7 +65,7 @@ actor StockClient {
     func ping() async throws { fixture.equal(try await rest("HEAD", "/ping?client=\(sdk)", isAuthorized: false).status, 200, "ping") }
 
     /// Sends `GET /?action=…`, as before a socket is reopened.
-    func checkSession() async throws -> RESTAnswer { try await rest("GET", "/?action=validateConnectionForWebsocket&client=\(sdk)") }
+    func checkSession() async throws -> RESTResponse { try await rest("GET", "/?action=validateConnectionForWebsocket&client=\(sdk)") }
 
     // MARK: Signing in
 
@@ -128,12 +128,12 @@ actor StockClient {
         fixture.keep(socket)
         self.socket = socket
         lastCounter = -1
-        looked = 0
+        processedCount = 0
     }
 
     /// Simulates a lost network.
     func loseSocket() async {
-        look()
+        processPackets()
         await socket?.abort()
         socket = nil
     }
@@ -141,13 +141,13 @@ actor StockClient {
     func closeSocket() async { await socket?.close() }
 
     /// Processes all received packets in order, as the client does. A wrong counter would make it replay.
-    func look() {
+    func processPackets() {
         guard let socket else { return }
-        for packet in socket.packets(from: looked) {
+        for packet in socket.packets(from: processedCount) {
             fixture.equal(packet.counter, lastCounter + 1, "counter")
             lastCounter = packet.counter ?? -1
             lastTimestamp = packet.timestamp
-            looked = packet.index + 1
+            processedCount = packet.index + 1
         }
     }
 

@@ -190,7 +190,7 @@ extension StoreTests {
                 try await calls.register()
                 try await calls.patchApp(additions: 0)
                 let id = try await calls.conversation([])
-                let name = Mutation.random
+                let name = IdempotencyKey.random
                 try await refuses(calls) { _ = try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(id, add: "ben")) }
                 try await calls.patchApp(additions: 2)
                 for _ in 0..<3 { try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(id, add: "ben")) }

@@ -20,9 +20,10 @@ extension StoreTests {
                 #expect(created.view.isParticipant && created.view.lastMessage == nil)
                 #expect(created.view.unreadCount == 0 && created.view.totalCount == 0)
                 let change = Change(
-                    appID: calls.app, conversationID: id, position: Position(1), createdAt: try #require(try calls.heard(id).first).createdAt,
-                    actor: UserID(trusted: "ana"), origin: origin, messageCount: 0, numbers: [:], content: .conversationCreated(conversation))
-                #expect(try calls.heard(id) == [change])
+                    appID: calls.app, conversationID: id, position: Position(1),
+                    createdAt: try #require(try calls.publishedChanges(of: id).first).createdAt,
+                    actor: UserID(trusted: "ana"), origin: origin, messageCount: 0, counts: [:], content: .conversationCreated(conversation))
+                #expect(try calls.publishedChanges(of: id) == [change])
                 #expect(try await calls.readChanges(id).changes == [change.withoutTree])
                 for user in ["ana", "ben", "zoe"] {
                     #expect(try calls.notices(user) == [.added(id, position: Position(1))])

@@ -13,7 +13,7 @@ extension StoreTests {
                 let message = try await calls.send(id, by: "ana")
                 try await calls.patch(id, [remove("cleo")])
                 try await calls.delete(id, by: "ben", .allParticipants)
-                let change = try #require(try calls.heard(id).last)
+                let change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(change.content == .conversationDeleted && change.position == Position(4) && change.actor?.rawValue == "ben")
                 for user in ["ana", "ben", "cleo"] {
                     #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound)
@@ -30,7 +30,7 @@ extension StoreTests {
                 // Participants read only the deletion, and no earlier changes. Former participants read only their
                 // removal.
                 let owed = try await calls.readLogs(as: "ana", [id: .zero])
-                #expect(owed.positions == [1, 2, 3, 4] && owed.changes == [change] && owed.numbers.isEmpty)
+                #expect(owed.positions == [1, 2, 3, 4] && owed.changes == [change] && owed.counts.isEmpty)
                 let told = try await calls.readLogs(as: "cleo", [id: .zero]).changes
                 #expect(told.map(\.position) == [Position(3)])
                 if case .participantsChanged(_, let removed, _, _)? = told.first?.content { #expect(removed.map(\.rawValue) == ["cleo"]) }
@@ -56,7 +56,7 @@ extension StoreTests {
                 }
                 #expect(change.position == Position(1) && change.content == .conversationHidden(id, upTo: Position(2), wholly: true))
                 // The others neither see nor receive the message.
-                #expect(try calls.heard(id).map(\.position.rawValue) == [1, 2])
+                #expect(try calls.publishedChanges(of: id).map(\.position.rawValue) == [1, 2])
                 #expect(try await calls.get(id, as: "ben").totalCount == 1)
 
                 let new = try await calls.send(id, by: "ben")
@@ -91,7 +91,7 @@ extension StoreTests {
                 let id = try await calls.create(["ben", "cleo"], distinct: true).id
                 try await calls.send(id, by: "ana")
                 try await calls.delete(id, by: "ben", .myDevices, leave: true)
-                let change = try #require(try calls.heard(id).last)
+                let change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(
                     change.content
                         == .participantsChanged(added: [], removed: [UserID(trusted: "ben")], distinctCleared: true, conversation: nil))

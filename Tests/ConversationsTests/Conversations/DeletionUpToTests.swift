@@ -34,7 +34,7 @@ extension StoreTests {
                 #expect(change.position == Position(1) && change.content == .messagesHidden(upTo: Position(3), view: view))
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == [change])
                 #expect(try await calls.messages(id, as: "ben").total == 4)
-                #expect(try calls.heard(id).last?.position == Position(6))
+                #expect(try calls.publishedChanges(of: id).last?.position == Position(6))
             }
         }
 

@@ -19,7 +19,7 @@ extension StoreTests {
                     message.sender.userID?.rawValue != user && message.status(of: UserID(trusted: user)).map { $0 < .read } ?? false
                 }
                 let count = messages ?? all.lastIndex(where: isUnread).map { $0 + 1 } ?? 1
-                loaded.append(LoadedConversation(view: view, messages: Array(all.prefix(count)), isCut: false))
+                loaded.append(LoadedConversation(view: view, messages: Array(all.prefix(count)), isTruncated: false))
             }
             return loaded
         }
@@ -34,10 +34,11 @@ extension StoreTests {
                                 as: user, byLastMessage: byLastMessage, pageSize: size, messages: messages, bytes: bytes)
                             // If the byte limit of a page is too small for one conversation, its newest messages are
                             // returned.
-                            if bytes > 0, loaded.contains(where: \.isCut) {
+                            if bytes > 0, loaded.contains(where: \.isTruncated) {
                                 #expect(loaded.map(\.view) == expected.map(\.view))
                                 for (some, all) in zip(loaded, expected) {
-                                    #expect(all.messages.starts(with: some.messages) && some.isCut == (some.messages.count < all.messages.count))
+                                    #expect(
+                                        all.messages.starts(with: some.messages) && some.isTruncated == (some.messages.count < all.messages.count))
                                 }
                             } else {
                                 #expect(loaded == expected, "\(user), by last message \(byLastMessage), \(messages ?? 0)")
@@ -108,12 +109,12 @@ extension StoreTests {
                 let other = try await calls.conversation(["ben"])
                 let page = try await calls.load(as: "ben")
                 #expect(page.items.map(\.view.conversation.id) == [other, id] && page.end == nil)
-                #expect(page.items[0].messages.isEmpty && !page.items[0].isCut)
-                #expect(page.items[1].isCut && page.items[1].messages.map(\.id) == (201...1200).reversed().map { calls.bulkMessage(id, $0) })
+                #expect(page.items[0].messages.isEmpty && !page.items[0].isTruncated)
+                #expect(page.items[1].isTruncated && page.items[1].messages.map(\.id) == (201...1200).reversed().map { calls.bulkMessage(id, $0) })
                 // With exactly 1,000 unread messages, nothing is cut.
                 _ = try await calls.receipts(.read, Array(1...200), in: id, by: "ben")
                 let whole = try await calls.load(as: "ben").items[1]
-                #expect(!whole.isCut && whole.messages.count == 1000)
+                #expect(!whole.isTruncated && whole.messages.count == 1000)
                 _ = try await calls.receipts(.read, Array(202...1199), in: id, by: "ben")
                 let now = try await whole.with(view: calls.get(id, as: "ben")) { try await calls.message($0, as: "ben") }
                 #expect(try await calls.load(as: "ben").items[1] == now)
@@ -138,7 +139,7 @@ extension StoreTests {
                 for (bytes, count) in [(5000, 3), (1, 1)] {
                     let cut = try await calls.loadAll(as: "ana", messages: 5, bytes: bytes)
                     #expect(cut.map(\.view) == all.items.map(\.view))
-                    #expect(cut.allSatisfy { $0.isCut && $0.messages.count == count })
+                    #expect(cut.allSatisfy { $0.isTruncated && $0.messages.count == count })
                     #expect(zip(cut, all.items).allSatisfy { $1.messages.starts(with: $0.messages) })
                 }
             }
@@ -163,6 +164,6 @@ extension LoadedConversation {
     fileprivate func with(view: ConversationView, _ read: (MessageID) async throws -> Message) async throws -> LoadedConversation {
         var now: [Message] = []
         for message in messages { now.append(try await read(message.id)) }
-        return LoadedConversation(view: view, messages: now, isCut: isCut)
+        return LoadedConversation(view: view, messages: now, isTruncated: isTruncated)
     }
 }

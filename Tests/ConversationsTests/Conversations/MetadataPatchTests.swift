@@ -12,7 +12,7 @@ extension StoreTests {
         func operations() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["a.x": "1", "a.y": "2", "b": "3"])
-                let steps: [([MetadataOperation], told: [String], tree: [String: String])] = [
+                let steps: [([MetadataOperation], descriptions: [String], tree: [String: String])] = [
                     ([set("a.z", "4")], ["a.z=4"], ["a.x": "1", "a.y": "2", "a.z": "4", "b": "3"]),
                     ([set("a", ["a.x": "1", "a.w": "5"])], ["-a.y", "-a.z", "a.w=5"], ["a.x": "1", "a.w": "5", "b": "3"]),
                     ([delete("a.w"), set("b", "6"), set("c.d.e", "7")], ["-a.w", "b=6", "c.d.e=7"], ["a.x": "1", "b": "6", "c.d.e": "7"]),
@@ -23,13 +23,13 @@ extension StoreTests {
                 ]
                 for (index, step) in steps.enumerated() {
                     let changes = try await calls.patch(id, by: "ben", metadata: step.0)
-                    #expect(changes.map(\.effects.told) == [step.told])
+                    #expect(changes.map(\.effects.descriptions) == [step.descriptions])
                     #expect(changes.map(\.position) == [Position(Int64(index + 2))])
                     #expect(try await calls.tree(id) == step.tree)
-                    #expect(try calls.heard(id).last == changes.last)
+                    #expect(try calls.publishedChanges(of: id).last == changes.last)
                 }
                 let log = try await calls.readChanges(id).changes.dropFirst()
-                #expect(log.map(\.effects.told) == steps.map(\.told))
+                #expect(log.map(\.effects.descriptions) == steps.map(\.descriptions))
             }
         }
 

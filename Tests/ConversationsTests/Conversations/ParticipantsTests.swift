@@ -21,8 +21,8 @@ extension StoreTests {
                 #expect(added.map(\.userID.rawValue) == ["cleo", "dora"] && removed.map(\.rawValue) == ["ben"])
                 #expect(changes.map(\.position) == [Position(2)] && changes.first?.origin == origin)
                 #expect(conversation.participants.map(\.userID.rawValue) == ["ana", "cleo", "dora"] && !conversation.isDistinct)
-                #expect(try calls.heard(id).last == changes.first)
-                #expect(try await calls.readChanges(id).changes.last == changes.first?.withoutNumbers)
+                #expect(try calls.publishedChanges(of: id).last == changes.first)
+                #expect(try await calls.readChanges(id).changes.last == changes.first?.withoutCounts)
                 #expect(try calls.notices("dora") == [.added(id, position: Position(2))])
                 #expect(names(try await calls.get(id)) == ["ana", "cleo", "dora"])
 
@@ -45,7 +45,7 @@ extension StoreTests {
                 }
                 let view = try await calls.get(id)
                 #expect(view.conversation.position == Position(1) && view.conversation.isDistinct)
-                #expect(try calls.heard(id).count == 1)
+                #expect(try calls.publishedChanges(of: id).count == 1)
             }
         }
 
@@ -78,7 +78,7 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.patch(id, by: "eve", [add("eve")]) }?.code == .notFound)
                 try await calls.patch(id, [remove("ana")])
                 #expect(try await calls.get(id).conversation.position == Position(3))
-                #expect(try await calls.readChanges(id, users: ["ana", "ben"]).numbers.isEmpty)
+                #expect(try await calls.readChanges(id, users: ["ana", "ben"]).counts.isEmpty)
             }
         }
 
@@ -121,7 +121,7 @@ extension StoreTests {
                 let changes = try await calls.patch(id, [add("cleo")])
                 let view = try await calls.get(id, as: "cleo")
                 #expect(view.unreadCount == 0 && view.totalCount == 2 && view.lastMessage?.id == messages[2].id)
-                #expect(changes.first?.numbers == [UserID(trusted: "cleo"): view.numbers])
+                #expect(changes.first?.counts == [UserID(trusted: "cleo"): view.counts])
                 #expect(try await calls.messages(id, as: "cleo").messages.map(\.id) == [messages[2].id, messages[0].id])
                 #expect(try await calls.message(messages[0].id, as: "ana").status(of: UserID(trusted: "cleo")) == .read)
                 // Cleo's log begins with the addition of Cleo, which contains the conversation.
@@ -143,7 +143,7 @@ extension StoreTests {
                 let changes = try await calls.patch(id, [add("ben")])
                 let view = try await calls.get(id, as: "ben")
                 #expect(view.isParticipant && view.totalCount == 2 && view.unreadCount == 0 && view.lastMessage?.id == missed.id)
-                #expect(changes.first?.numbers == [UserID(trusted: "ben"): view.numbers])
+                #expect(changes.first?.counts == [UserID(trusted: "ben"): view.counts])
                 #expect(try await calls.messages(id, as: "ben").messages.map(\.id) == [missed.id, before.id])
                 #expect(try await calls.keptTree(id, "ben").isEmpty)
                 for message in [before, missed] {
@@ -192,8 +192,8 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
                 let changes = try await calls.patch(id, [add("cleo")], metadata: [set("a", "1")])
-                #expect(changes.map(\.position.rawValue) == [2, 3] && changes.last?.effects.told == ["a=1"])
-                #expect(try calls.heard(id).suffix(2) == changes[...])
+                #expect(changes.map(\.position.rawValue) == [2, 3] && changes.last?.effects.descriptions == ["a=1"])
+                #expect(try calls.publishedChanges(of: id).suffix(2) == changes[...])
                 let failure = try await calls.refusal { try await calls.patch(id, (0..<9).map { add("u\($0)") }, metadata: [set("a", "2")]) }
                 #expect(failure?.detail == .property("participants"))
                 #expect(try await calls.tree(id) == ["a": "1"])

@@ -160,11 +160,11 @@ extension StoreTests {
                     try await calls.register()
                     for _ in 0..<10 { _ = try await calls.conversation(metadata: ["k0": "1"]) }
                 }
-                for number in 1..<MetadataIndex.most {
+                for number in 1..<MetadataIndex.maximumPerApp {
                     try await hostile.addIndex("k\(number)")
                     try await hostile.removeIndex("k\(number)")
                 }
-                for number in 0..<MetadataIndex.most { try await hostile.addIndex("k\(number)") }
+                for number in 0..<MetadataIndex.maximumPerApp { try await hostile.addIndex("k\(number)") }
                 try await calls.addIndex("k0")
                 var steps = 0
                 while try await calls.indexes()[0].readyAt == nil, steps < 1000 {
@@ -178,14 +178,16 @@ extension StoreTests {
         @Test("an app that names and removes paths in a loop is refused until entries of removed ones have gone")
         func loop() async throws {
             try await run { calls in
-                for number in 0..<MetadataIndex.most {
+                for number in 0..<MetadataIndex.maximumPerApp {
                     try await calls.addIndex("k\(number)")
                     try await calls.removeIndex("k\(number)")
                 }
                 let refused = try await calls.refusal { try await calls.addIndex("one-more") }
                 #expect(refused?.code == .invalidProperty && refused?.detail == .property("property"))
                 #expect(refused?.message.contains("being removed") == true)
-                #expect(try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)'") == Int64(MetadataIndex.most))
+                #expect(
+                    try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)'")
+                        == Int64(MetadataIndex.maximumPerApp))
                 try await calls.eventually {
                     try await calls.buildIndexes()
                     return try await calls.refusal { try await calls.addIndex("one-more") } == nil
@@ -196,7 +198,7 @@ extension StoreTests {
         @Test("an app can name sixteen paths; one that is taken back is refused at once, and can be named anew")
         func most() async throws {
             try await run { calls in
-                for number in 0..<MetadataIndex.most { try await calls.addIndex("k\(number)") }
+                for number in 0..<MetadataIndex.maximumPerApp { try await calls.addIndex("k\(number)") }
                 let refused = try await calls.refusal { try await calls.addIndex("one-more") }
                 #expect(refused?.detail == .property("property"))
                 _ = try await calls.conversation(metadata: ["k1": "1"])

@@ -198,12 +198,12 @@ extension StoreTests {
                 let message = try await calls.send(id, by: "ben", parts: [.text("a"), .text("b")])
                 _ = try await calls.edit(message.id, by: "ben", .add(ProtoMessagePart(.text("c"))))
                 try await calls.delete(message.id, by: "ben", .allParticipants)
-                let heard = try calls.heard(id).dropFirst()
+                let heard = try calls.publishedChanges(of: id).dropFirst()
                 #expect(heard.map(\.hiddenFrom) == [[user("ana")], [user("ana")], [user("ana")]])
-                #expect(heard.first?.numbers[user("ana")] == UserNumbers(uncounted: 1, hidden: 1, position: Position(2)))
+                #expect(heard.first?.counts[user("ana")] == UserCounts(excluded: 1, hidden: 1, position: Position(2)))
                 let repaired = try await calls.readChanges(id, after: Position(1), users: ["ana"])
                 #expect(repaired.changes.map(\.hiddenFrom) == heard.map(\.hiddenFrom))
-                #expect(repaired.numbers["ana"] == UserNumbers(uncounted: 1, hidden: 1, position: Position(4)))
+                #expect(repaired.counts["ana"] == UserCounts(excluded: 1, hidden: 1, position: Position(4)))
                 let owed = try await calls.readLogs(as: "ana", [id: Position(1)])
                 #expect(owed.entries == [2, 3, 4].map { .skipped(id, Position($0)) })
                 #expect(try await calls.readLogs(as: "cleo", [id: Position(1)]).changes.map(\.position.rawValue) == [4])
@@ -219,15 +219,15 @@ extension StoreTests {
                 let hidden = try await calls.send(id, by: "ben", "2")
                 let shown = try await calls.send(id, by: "cleo", "3")
                 try await calls.markAllRead(id, by: "ana")
-                let change = try #require(try calls.heard(id).last)
+                let change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(
                     change.content
                         == .receipts([
                             .init(user: user("ana"), messageID: before.id, ordinal: 1, status: .read, sender: user("ben")),
                             .init(user: user("ana"), messageID: shown.id, ordinal: 3, status: .read, sender: user("cleo")),
                         ]))
-                #expect(change.numbers[user("ana")]?.uncounted == 3)
-                #expect(try await calls.readChanges(id, after: Position(change.position.rawValue - 1)).changes == [change.withoutNumbers])
+                #expect(change.counts[user("ana")]?.excluded == 3)
+                #expect(try await calls.readChanges(id, after: Position(change.position.rawValue - 1)).changes == [change.withoutCounts])
                 for reader in ["ben", "cleo"] {
                     #expect(try await calls.message(hidden.id, as: reader).status(of: user("ana")) == .sent)
                     let listed = try await calls.messages(id, as: reader).messages.map { $0.status(of: user("ana")) }
@@ -239,15 +239,15 @@ extension StoreTests {
                 try await calls.receipt(.read, hidden.id, by: "cleo")
                 let receipt = Change.Receipt(
                     user: user("cleo"), messageID: hidden.id, ordinal: 2, status: .read, sender: user("ben"), hiddenFrom: [user("ana")])
-                let told = try #require(try calls.heard(id).last)
+                let told = try #require(try calls.publishedChanges(of: id).last)
                 #expect(told.content == .receipts([receipt]) && !receipt.concerns(user("ana")))
-                #expect(try await calls.readChanges(id, after: change.position).changes == [told.withoutNumbers])
+                #expect(try await calls.readChanges(id, after: change.position).changes == [told.withoutCounts])
                 // "All read" up to a later position would include the hidden message, so single receipts are logged. Up
                 // to an earlier position it would not.
                 let later = try await calls.send(id, by: "cleo", "4")
                 try await calls.markAllRead(id, by: "ana")
                 #expect(
-                    try calls.heard(id).last?.content
+                    try calls.publishedChanges(of: id).last?.content
                         == .receipts([.init(user: user("ana"), messageID: later.id, ordinal: 4, status: .read, sender: user("cleo"))]))
                 // A former participant keeps these statuses.
                 try await calls.patch(id, by: "ana", [remove("ben")])
@@ -265,15 +265,15 @@ extension StoreTests {
                 try await calls.block(["ben"])
                 let hidden = try await calls.send(id, by: "ben", "3")
                 try await calls.markAllRead(id, by: "ana", upTo: before.position)
-                #expect(try calls.heard(id).last?.content == .allRead(user: user("ana"), upTo: before.position, toldTo: nil))
+                #expect(try calls.publishedChanges(of: id).last?.content == .allRead(user: user("ana"), upTo: before.position, audience: nil))
                 try await calls.patch(id, by: "cleo", [remove("ana")])
                 try await calls.patch(id, by: "cleo", [add("ana")])
                 // An added user counts as having read all earlier messages, and others see that.
                 #expect(try await calls.message(hidden.id, as: "ben").status(of: user("ana")) == .read)
                 try await calls.send(id, by: "cleo", "4")
                 try await calls.markAllRead(id, by: "ana")
-                guard case .allRead = try calls.heard(id).last?.content else {
-                    Issue.record("\(String(describing: try calls.heard(id).last?.content))")
+                guard case .allRead = try calls.publishedChanges(of: id).last?.content else {
+                    Issue.record("\(String(describing: try calls.publishedChanges(of: id).last?.content))")
                     return
                 }
             }
@@ -391,24 +391,24 @@ extension StoreTests {
                     _ = model.apply(operation, by: actor)
                     let head = try await calls.readChanges(id).head
                     _ = try await calls.refusal { try await calls.perform(operation, by: actor, in: id, before) }
-                    let heard = try calls.heard(id).filter { $0.position > head }
-                    #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutNumbers), "seed \(seed), round \(round)")
+                    let heard = try calls.publishedChanges(of: id).filter { $0.position > head }
+                    #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutCounts), "seed \(seed), round \(round)")
                     #expect(try await calls.misplaced() == 0, "seed \(seed), round \(round)")
                     guard round % 10 == 9 else { continue }
                     let log = try await calls.readLogs(as: "ana", [id: copy.position], userAfter: copy.ownPosition)
                     for entry in log.entries { copy.apply(entry) }
-                    try await compare(copy, log.numbers[id], id, calls, "seed \(seed), round \(round)")
+                    try await compare(copy, log.counts[id], id, calls, "seed \(seed), round \(round)")
                 }
             }
         }
 
         private func compare(
-            _ copy: ClientCopy, _ numbers: UserNumbers?, _ id: ConversationID, _ calls: CallsFixture, _ place: Comment
+            _ copy: ClientCopy, _ counts: UserCounts?, _ id: ConversationID, _ calls: CallsFixture, _ place: Comment
         ) async throws {
             guard try await calls.list().total == 1 else { return }
             let view = try await calls.get(id)
             let fresh = try await calls.messages(id, pageSize: 1000)
-            #expect(view.numbers == numbers && view.unreadCount == Int64(copy.unread) && view.totalCount == fresh.total, place)
+            #expect(view.counts == counts && view.unreadCount == Int64(copy.unread) && view.totalCount == fresh.total, place)
             #expect(Int64(fresh.messages.count) == fresh.total && view.lastMessage?.id == fresh.messages.first?.id, place)
             #expect(Set(fresh.messages.map(\.id)) == Set(copy.messages.keys), place)
             for message in fresh.messages {

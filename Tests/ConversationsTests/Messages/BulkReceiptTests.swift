@@ -23,25 +23,25 @@ extension StoreTests {
                 try await calls.delete(sent[3].id, by: "ana", .allParticipants)
                 try await calls.delete(sent[4].id, by: "ben", .myDevices)
                 let unknown = MessageID.random()
-                let before = try calls.heard(id).count
+                let before = try calls.publishedChanges(of: id).count
                 let asked = [elsewhere, sent[0].id, unknown, sent[1].id, sent[2].id, sent[3].id, sent[4].id]
                 let answer = try await calls.receipts(.read, asked, in: id, by: "ben")
                 #expect(answer.ignored == [elsewhere, unknown, sent[3].id, sent[4].id])
-                let changes = try calls.heard(id)
+                let changes = try calls.publishedChanges(of: id)
                 let change = try #require(changes.last)
                 #expect(changes.count == before + 1 && answer.position == change.position)
                 let view = try await calls.get(id, as: "ben")
-                #expect(view.unreadCount == 0 && change.numbers == [ben: view.numbers] && change.actor == ben)
+                #expect(view.unreadCount == 0 && change.counts == [ben: view.counts] && change.actor == ben)
                 let receipts = [(sent[0].id, Int64(1)), (sent[1].id, 2)]
                     .map { Change.Receipt(user: ben, messageID: $0.0, ordinal: $0.1, status: .read, sender: ana) }
                 #expect(change.content == .receipts(receipts))
-                #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
+                #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 // Repeat the request, as after a lost answer: no effect and no change.
                 let again = try await calls.receipts(.read, asked, in: id, by: "ben")
                 #expect(again.ignored == answer.ignored && again.position == nil)
                 let late = try await calls.receipts(.delivery, [sent[0].id], in: id, by: "ben")
                 #expect(late.ignored == [] && late.position == nil)
-                #expect(try calls.heard(id).count == changes.count)
+                #expect(try calls.publishedChanges(of: id).count == changes.count)
                 #expect(try await calls.message(elsewhere, as: "ana").status(of: ben) == .sent)
             }
         }
@@ -71,7 +71,7 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben", "cleo", "dora", "eve"])
                 let message = try await calls.send(id).id
                 try await calls.receipts(.delivery, [message], in: id, by: "ben")
-                guard case .receipts(let receipts)? = try calls.heard(id).last?.content else {
+                guard case .receipts(let receipts)? = try calls.publishedChanges(of: id).last?.content else {
                     Issue.record("no receipts")
                     return
                 }
@@ -92,7 +92,7 @@ extension StoreTests {
                 let took = ContinuousClock.now - started
                 print("10,000 receipts in 10 calls: \(took)")
                 #expect(took < .seconds(10))
-                let changes = try calls.heard(id).suffix(10)
+                let changes = try calls.publishedChanges(of: id).suffix(10)
                 let told = changes.flatMap { change -> [Change.Receipt] in if case .receipts(let receipts) = change.content { receipts } else { [] } }
                 // Every seventh message is ben's.
                 #expect(Set(told.map(\.ordinal)) == Set((1...10_000).filter { $0 % 7 != 0 }.map { Int64($0) }) && told.count == 8572)
@@ -103,7 +103,7 @@ extension StoreTests {
                 let page = try await calls.readLogs(as: "ana", [id: Position(first.rawValue - 1)], limit: 128, bytes: 150_000)
                 #expect(page.changes.count == 1 && !page.reachesHeads)
                 let all = try await calls.readLogs(as: "ana", [id: Position(first.rawValue - 1)], limit: 128)
-                #expect(all.changes == Array(changes.map(\.withoutNumbers)))
+                #expect(all.changes == Array(changes.map(\.withoutCounts)))
                 print("read in \(ContinuousClock.now - read), \(page.bytes) bytes for one change")
                 let stored = "SELECT max(pg_column_size(operations)) FROM conversations.change WHERE conversation_id = '\(id)'"
                 print("stored in \(try await calls.number(stored)) bytes")

@@ -21,7 +21,7 @@ extension StoreTests {
                 try await calls.delete(second.id, by: "cleo", .myDevices)
                 try await calls.patch(id, [remove("ben"), remove("cleo")])
                 try await calls.delete(second.id, by: "ana", .allParticipants)
-                let change = try #require(try calls.heard(id).last)
+                let change = try #require(try calls.publishedChanges(of: id).last)
                 // Dora had left before the message, Cleo had hidden it, and Eve gets the deletion from the
                 // conversation's log.
                 for user in ["dora", "eve"] { #expect(try await log(calls, of: user).isEmpty) }

@@ -18,24 +18,24 @@ extension StoreTests {
                 let second = try await calls.send(id, by: "ana")
                 try await calls.receipt(.read, second.id, by: "ben")
                 try await calls.delete(second.id, by: "cleo", .allParticipants)
-                let change = try #require(try calls.heard(id).last)
+                let change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(change.content == .messageDeleted(id: second.id, ordinal: 2, lastMessage: .init(changed: true, message: first)))
                 #expect(change.position == Position(5) && change.messageCount == 2 && change.actor?.rawValue == "cleo")
-                #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
+                #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 for (user, unread) in [("ana", 0), ("ben", 1), ("cleo", 1)] as [(String, Int64)] {
                     let view = try await calls.get(id, as: user)
                     #expect(view.unreadCount == unread && view.totalCount == 1 && view.lastMessage == first)
-                    #expect(change.numbers[UserID(trusted: user)] == view.numbers)
+                    #expect(change.counts[UserID(trusted: user)] == view.counts)
                     #expect(try await calls.refusal { try await calls.message(second.id, as: user) }?.code == .notFound)
                     #expect(try await calls.refusal { try await calls.delete(second.id, by: user, .allParticipants) }?.code == .notFound)
                 }
                 #expect(try await calls.refusal { try await calls.receipt(.read, second.id, by: "cleo") }?.code == .notFound)
                 let third = try await calls.send(id, by: "ben")
                 try await calls.delete(first.id, by: "ana", .allParticipants)
-                #expect(last(try calls.heard(id).last) == .init(changed: false, message: nil))
-                #expect(try await calls.readChanges(id).changes.last == calls.heard(id).last?.withoutNumbers)
+                #expect(last(try calls.publishedChanges(of: id).last) == .init(changed: false, message: nil))
+                #expect(try await calls.readChanges(id).changes.last == calls.publishedChanges(of: id).last?.withoutCounts)
                 try await calls.delete(third.id, by: "ana", .allParticipants)
-                #expect(last(try calls.heard(id).last) == .init(changed: true, message: nil))
+                #expect(last(try calls.publishedChanges(of: id).last) == .init(changed: true, message: nil))
                 let empty = try await calls.get(id, as: "cleo")
                 #expect(empty.totalCount == 0 && empty.unreadCount == 0 && empty.lastMessage == nil && empty.messageCount == 3)
             }
@@ -47,9 +47,9 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben"])
                 let first = try await calls.send(id, by: "ben")
                 let second = try await calls.send(id, by: "ben")
-                let heard = try calls.heard(id).count
+                let heard = try calls.publishedChanges(of: id).count
                 try await calls.delete(second.id, by: "ana", .myDevices)
-                #expect(try calls.heard(id).count == heard)
+                #expect(try calls.publishedChanges(of: id).count == heard)
                 let view = try await calls.get(id)
                 #expect(view.unreadCount == 1 && view.totalCount == 1 && view.lastMessage == first)
                 guard case .change(let change)? = try calls.notices("ana").last else {
@@ -80,15 +80,15 @@ extension StoreTests {
                 try await calls.delete(sent[2].id, by: "ben", .myDevices)
                 try await calls.delete(sent[3].id, by: "cleo", .myDevices)
                 try await calls.delete(sent[3].id, by: "ana", .allParticipants)
-                var change = try #require(try calls.heard(id).last)
+                var change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): sent[1]]))
-                #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
+                #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 // Delete the last message of a single user, who has hidden the later ones.
                 try await calls.delete(sent[1].id, by: "ana", .allParticipants)
-                change = try #require(try calls.heard(id).last)
+                change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): sent[0]]))
                 try await calls.delete(sent[0].id, by: "ana", .allParticipants)
-                change = try #require(try calls.heard(id).last)
+                change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): nil]))
                 for (user, message) in [("ana", sent[2]), ("ben", nil), ("cleo", sent[2])] as [(String, Message?)] {
                     #expect(try await calls.get(id, as: user).lastMessage == message)
@@ -112,7 +112,7 @@ extension StoreTests {
                 let view = try await calls.get(id, as: "ben")
                 #expect(view.totalCount == 1 && view.lastMessage?.id == sent[1].id && view.conversation.position == Position(5))
                 #expect(try await calls.messages(id, as: "ben").messages.map(\.id) == [sent[1].id])
-                #expect(try calls.heard(id).last?.numbers.keys.map(\.rawValue) == ["ana"])
+                #expect(try calls.publishedChanges(of: id).last?.counts.keys.map(\.rawValue) == ["ana"])
                 #expect(try await calls.refusal { try await calls.delete(sent[1].id, by: "eve", .allParticipants) }?.code == .notFound)
             }
         }

@@ -34,7 +34,7 @@ extension StoreTests {
                 #expect(edited.parts.map(\.body) == ["ONE", "three"])
                 #expect(try await calls.message(message.id, as: "ben") == edited)
 
-                let changes = try calls.heard(id).dropFirst(2)
+                let changes = try calls.publishedChanges(of: id).dropFirst(2)
                 #expect(changes.map(\.position.rawValue) == [3, 4, 5, 6])
                 let told = changes.map { change -> [Change.PartEdit] in
                     if case .partsChanged(message.id, 1, let edits, _) = change.content { edits } else { [] }

@@ -31,7 +31,7 @@ extension StoreTests {
                     return try await group.reduce(into: [String: Set<Failure.Code?>]()) { $0[$1.0, default: []].insert($1.1) }
                 }
                 #expect(outcomes == ["ben": [nil], "cleo": [nil], "eve": [.notFound]])
-                let given = receipts(try calls.heard(id))
+                let given = receipts(try calls.publishedChanges(of: id))
                 #expect(given.flatMap { $0 }.count == 20)
                 // All receipts were pending within one window, so there are only a few changes.
                 #expect(given.count < 10)
@@ -46,16 +46,16 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben", "cleo", "dora", "eve"])
                 let (first, second) = (try await calls.send(id).id, try await calls.send(id, by: "cleo").id)
                 try await calls.receipt(.delivery, first, by: "ben")
-                let told = receipts(try calls.heard(id))
+                let told = receipts(try calls.publishedChanges(of: id))
                 #expect(told == [[.init(user: ben, messageID: first, ordinal: 1, status: .delivered, sender: ana, audience: .senderAndReader)]])
                 #expect(["ana", "ben", "cleo"].map { told[0][0].concerns(UserID(trusted: $0)) } == [true, true, false])
                 try await calls.markAllRead(id, by: "ben")
-                guard case .allRead(ben, _, let audience?) = try calls.heard(id).last?.content else {
-                    Issue.record("\(String(describing: try calls.heard(id).last))")
+                guard case .allRead(ben, _, let audience?) = try calls.publishedChanges(of: id).last?.content else {
+                    Issue.record("\(String(describing: try calls.publishedChanges(of: id).last))")
                     return
                 }
                 #expect(Set(audience.map(\.rawValue)) == ["ana", "cleo"])
-                #expect(try await calls.readChanges(id).changes.last?.content == (try calls.heard(id).last?.content))
+                #expect(try await calls.readChanges(id).changes.last?.content == (try calls.publishedChanges(of: id).last?.content))
                 #expect(try await calls.message(second, as: "ana").status(of: ben) == .read)
             }
         }
@@ -84,11 +84,11 @@ extension StoreTests {
                 try await calls.receipt(.read, message, by: "ben")
                 #expect(try await status() == [.read, noRead ? (noDelivery ? .sent : .delivered) : .read])
                 #expect(try await calls.get(view.conversation.id, as: "ben").unreadCount == 0)
-                let audiences = receipts(try calls.heard(view.conversation.id)).flatMap { $0 }.map(\.audience)
+                let audiences = receipts(try calls.publishedChanges(of: view.conversation.id)).flatMap { $0 }.map(\.audience)
                 #expect(audiences == [noDelivery ? .reader : .senderAndReader, noRead ? .reader : .senderAndReader])
                 _ = try await calls.send(view.conversation.id)
                 try await calls.markAllRead(view.conversation.id, by: "ben")
-                guard case .allRead(ben, _, let told?) = try calls.heard(view.conversation.id).last?.content else {
+                guard case .allRead(ben, _, let told?) = try calls.publishedChanges(of: view.conversation.id).last?.content else {
                     Issue.record("no audience")
                     return
                 }

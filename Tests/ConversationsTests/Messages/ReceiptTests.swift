@@ -24,9 +24,9 @@ extension StoreTests {
                     (.delivery, second, .read, 0, false),
                 ]
                 for (kind, message, status, unread, isChange) in steps {
-                    let before = try calls.heard(id)
+                    let before = try calls.publishedChanges(of: id)
                     try await calls.receipt(kind, message, by: "ben")
-                    let after = try calls.heard(id)
+                    let after = try calls.publishedChanges(of: id)
                     #expect(after.count == before.count + (isChange ? 1 : 0))
                     let view = try await calls.get(id, as: "ben")
                     #expect(view.unreadCount == unread && view.conversation.position == after.last?.position)
@@ -34,8 +34,8 @@ extension StoreTests {
                     guard isChange, let change = after.last else { continue }
                     let ordinal: Int64 = message == first ? 1 : 2
                     #expect(change.content == .receipts([.init(user: ben, messageID: message, ordinal: ordinal, status: status, sender: ana)]))
-                    #expect(change.numbers == (kind == .read ? [ben: view.numbers] : [:]) && change.actor == ben)
-                    #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
+                    #expect(change.counts == (kind == .read ? [ben: view.counts] : [:]) && change.actor == ben)
+                    #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 }
             }
         }
@@ -83,15 +83,15 @@ extension StoreTests {
                     (sent[4].position, 1, sent[4].position), (nil, 0, Position(12)), (nil, 0, nil), (Position(.max), 0, nil),
                 ]
                 for (upTo, unread, told) in steps {
-                    let before = try calls.heard(id)
+                    let before = try calls.publishedChanges(of: id)
                     try await calls.markAllRead(id, by: "ben", upTo: upTo)
-                    let after = try calls.heard(id)
+                    let after = try calls.publishedChanges(of: id)
                     let view = try await calls.get(id, as: "ben")
                     #expect(view.unreadCount == unread, "\(String(describing: upTo))")
                     #expect(after.count == before.count + (told == nil ? 0 : 1))
                     guard let told, let change = after.last else { continue }
-                    #expect(change.content == .allRead(user: ben, upTo: told, toldTo: nil) && change.numbers == [ben: view.numbers])
-                    #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
+                    #expect(change.content == .allRead(user: ben, upTo: told, audience: nil) && change.counts == [ben: view.counts])
+                    #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 }
                 for message in sent.dropFirst() { #expect(try await calls.message(message.id, as: "ana").status(of: ben) == .read) }
                 // Later messages are unread, even if the given position was beyond the head.

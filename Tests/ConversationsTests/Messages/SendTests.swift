@@ -20,11 +20,11 @@ extension StoreTests {
                 #expect(first.recipients.map(\.status) == [.sent, .read, .sent])
                 let second = try await calls.send(id, by: "ana", "two")
                 #expect(second.position == Position(3) && second.ordinal == 2 && second.sentAt >= first.sentAt)
-                let change = try #require(try calls.heard(id).dropFirst().first)
+                let change = try #require(try calls.publishedChanges(of: id).dropFirst().first)
                 #expect(change.content == .messageCreated(id: first.id, ordinal: 1, first))
                 #expect(change.origin == origin && change.messageCount == 1 && change.createdAt == first.sentAt)
-                #expect(change.numbers == [UserID(trusted: "ben"): UserNumbers(uncounted: 1, hidden: 0, position: Position(2))])
-                #expect(try await calls.readChanges(id, after: Position(1), limit: 1).changes == [change.withoutNumbers])
+                #expect(change.counts == [UserID(trusted: "ben"): UserCounts(excluded: 1, hidden: 0, position: Position(2))])
+                #expect(try await calls.readChanges(id, after: Position(1), limit: 1).changes == [change.withoutCounts])
                 for user in ["ana", "ben", "cleo"] { #expect(try await calls.message(first.id, as: user) == first) }
                 #expect(try await calls.get(id, as: "cleo").lastMessage == second)
                 #expect(try await calls.get(id, as: "cleo").unreadCount == 2)
@@ -50,7 +50,7 @@ extension StoreTests {
                 let foreign = calls.with(app: .random())
                 let theirs = try await foreign.conversation()
                 #expect(try await foreign.refusal { try await foreign.send(theirs, by: "ana", id: first.id) }?.detail == Failure.Detail.none)
-                #expect(try calls.heard(id).count == 2)
+                #expect(try calls.publishedChanges(of: id).count == 2)
                 #expect(try await calls.messages(id).messages == [first])
                 #expect(try await calls.messages(other, as: "ben").total == 0)
             }

@@ -85,7 +85,7 @@ import Testing
             var start = try log.end
             let query = Follow(
                 app: calls.app, user: UserID(trusted: "ana"), users: (users + ["met1", "met2"]).map { UserID(trusted: $0) }, limit: nil)
-            let rows = try await calls.database.exclusive.query(Follow.statement.plain, with: query.parameters, deadline: .soon)
+            let rows = try await calls.database.exclusive.query(Follow.statement.direct, with: query.parameters, deadline: .soon)
             #expect(rows.count == 1 + users.count)
             let following = try log.executions(since: start)
             #expect(read(following) <= Double(5 * conversations))
@@ -188,7 +188,7 @@ private struct Scene {
         }
         // Run the statement directly, because the call caches its answer for half a second.
         try await body("heads") {
-            _ = try await calls.database.runAlone(ReadHeads(since: Postgres.Timestamp(microseconds: lately.microseconds)), deadline: .soon)
+            _ = try await calls.database.runExclusive(ReadHeads(since: PostgresTimestamp(microseconds: lately.microseconds)), deadline: .soon)
         }
         let head = try await calls.get(long).conversation.position.rawValue
         try await body("replay") {
@@ -198,7 +198,7 @@ private struct Scene {
         try await body("repair") {
             _ = try await calls.readChanges(long, after: Position(head / 2), limit: 50, bytes: 1 << 20, users: ["ana", "ben"])
         }
-        let name = Mutation.random
+        let name = IdempotencyKey.random
         try await body("named change") {
             try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(long, add: "ana"))
         }

@@ -41,7 +41,7 @@ extension StoreTests {
             let messages = logged.compactMap { if case .messageCreated(_, _, let message) = $0.content { message } else { nil } }
             #expect(messages == answers.sorted { $0.position < $1.position })
             let inOrder = published.sorted { $0.position < $1.position }
-            #expect(inOrder.map { $0.withoutNumbers.withoutTree } == logged.map(\.withoutTree))
+            #expect(inOrder.map { $0.withoutCounts.withoutTree } == logged.map(\.withoutTree))
             // Each change carries the counts of its sender, who has read only their own messages.
             var own: [UserID: Int64] = [:]
             for change in inOrder.dropFirst() {
@@ -50,8 +50,8 @@ extension StoreTests {
                     continue
                 }
                 own[sender, default: 0] += 1
-                let numbers = UserNumbers(uncounted: own[sender] ?? 0, hidden: 0, position: change.position)
-                #expect(change.numbers == [sender: numbers])
+                let counts = UserCounts(excluded: own[sender] ?? 0, hidden: 0, position: change.position)
+                #expect(change.counts == [sender: counts])
             }
         }
 

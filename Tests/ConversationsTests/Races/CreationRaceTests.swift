@@ -108,7 +108,7 @@ extension StoreTests {
                     }
                     #expect(answers.count { $0 == .created(id) } == 1)
                     #expect(answers.count { $0 == .taken(id) } == 4)
-                    #expect(try calls.heard(id).count == 1)
+                    #expect(try calls.publishedChanges(of: id).count == 1)
                 }
             }
         }
@@ -119,7 +119,7 @@ extension StoreTests {
                 let id = try await calls.create(["ben"], distinct: true, metadata: ["t": "1"]).id
                 let message = try await calls.send(id, by: "ben")
                 try await calls.patch(id, [add("cleo")], metadata: [set("t", "2")])
-                let heard = try calls.heard(id).count
+                let heard = try calls.publishedChanges(of: id).count
                 for participants in [["ben"], ["dora"], (0..<9).map { "user\($0)" }] {
                     let failure = try await calls.refusal {
                         try await calls.create(participants, id: id, distinct: true, metadata: ["t": "1"])
@@ -133,7 +133,7 @@ extension StoreTests {
                     #expect(view.conversation.participants.map(\.userID.rawValue) == ["ana", "ben", "cleo"])
                 }
                 #expect(try await calls.readChanges(id).head == Position(4))
-                #expect(try calls.heard(id).count == heard)
+                #expect(try calls.publishedChanges(of: id).count == heard)
             }
         }
 

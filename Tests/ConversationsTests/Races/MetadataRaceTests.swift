@@ -19,7 +19,7 @@ extension StoreTests {
                 return tree.flat
             }
             return [
-                try await calls.tree(id), told(try calls.heard(id)), told(try await calls.readChanges(id).changes),
+                try await calls.tree(id), told(try calls.publishedChanges(of: id)), told(try await calls.readChanges(id).changes),
                 told(try await calls.readLogs(as: "ben", [id: .zero]).changes),
             ]
         }
@@ -49,11 +49,11 @@ extension StoreTests {
                 let changes = try await calls.holding(calls.sqlPatch(id, by: "ana", metadata: first)) {
                     try await calls.patch(id, by: "ben", metadata: [second])
                 }
-                #expect(changes.map(\.effects.told) == [shortFirst ? ["-a", "a.b=2"] : ["a=2"]])
+                #expect(changes.map(\.effects.descriptions) == [shortFirst ? ["-a", "a.b=2"] : ["a=2"]])
                 #expect(changes.map(\.position) == [Position(3)])
                 #expect(try await calls.tree(id) == [second.path.dotted: "2"])
                 let log = try await calls.readChanges(id).changes
-                #expect(log.map(\.effects.told) == [[], [shortFirst ? "a=1" : "a.b=1"], shortFirst ? ["-a", "a.b=2"] : ["a=2"]])
+                #expect(log.map(\.effects.descriptions) == [[], [shortFirst ? "a=1" : "a.b=1"], shortFirst ? ["-a", "a.b=2"] : ["a=2"]])
             }
         }
 

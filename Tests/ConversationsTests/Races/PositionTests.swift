@@ -49,7 +49,7 @@ extension StoreTests {
                     #expect(try await calls.readChanges(id).head == head, "\(what)")
                 }
                 #expect(try await calls.send(id, by: "ana").position == head.next)
-                #expect(try calls.heard(id).map(\.position.rawValue) == Array(1...6))
+                #expect(try calls.publishedChanges(of: id).map(\.position.rawValue) == Array(1...6))
                 #expect(try await calls.tree(id) == ["a": "1"])
             }
         }

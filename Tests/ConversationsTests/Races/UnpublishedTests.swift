@@ -19,7 +19,7 @@ extension StoreTests {
                 let message = try await dying.send(id, by: "ben", "lost")
                 let patched = try await dying.patch(id, by: "ben", [add("cleo")], metadata: [set("a", "1")])
                 try await dying.receipt(.read, message.id, by: "ana")
-                #expect(try calls.heard(id).map(\.position) == [Position(1)])
+                #expect(try calls.publishedChanges(of: id).map(\.position) == [Position(1)])
 
                 let heads = try await calls.heads(since: since)
                 #expect(heads.heads.first { $0.conversationID == Data(id) }?.after == 5)
@@ -35,19 +35,19 @@ extension StoreTests {
                     return
                 }
                 #expect(body.parts == message.parts && body.recipients.contains(read))
-                #expect(repaired.changes[2].withoutNumbers == patched[1].withoutNumbers)
+                #expect(repaired.changes[2].withoutCounts == patched[1].withoutCounts)
                 #expect(
                     repaired.changes[3].content
                         == .receipts([.init(user: read.userID, messageID: message.id, ordinal: 1, status: .read, sender: message.sender.userID)]))
                 for user in ["ana", "ben", "cleo"] {
                     let view = try await calls.get(id, as: user)
-                    #expect(repaired.numbers[user] == view.numbers && view.unreadCount == 0)
+                    #expect(repaired.counts[user] == view.counts && view.unreadCount == 0)
                 }
-                #expect(repaired.numbers["eve"] == nil)
+                #expect(repaired.counts["eve"] == nil)
 
                 let owed = try await calls.readLogs(as: "ana", [id: Position(1)])
                 #expect(owed.reachesHeads && owed.changes.map(\.position) == repaired.changes.map(\.position))
-                #expect(owed.numbers[id] == repaired.numbers["ana"] && owed.messageCounts[id] == 1)
+                #expect(owed.counts[id] == repaired.counts["ana"] && owed.messageCounts[id] == 1)
                 let entry = try await calls.baseline(as: "ana", since: since).entries.first { $0.conversationID == Data(id) }
                 #expect(entry?.position == 5)
             }

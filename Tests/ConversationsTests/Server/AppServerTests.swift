@@ -19,7 +19,7 @@ extension StoreTests {
                 let created = try await calls.create(["ben", "ana"], by: server, distinct: true, metadata: ["topic": "lunch"])
                 #expect(created.isNew && created.view.conversation.participants.map(\.userID.rawValue) == ["ana", "ben"])
                 #expect(created.view.conversation.position == Position(1))
-                let change = try #require(try calls.heard(created.id).first)
+                let change = try #require(try calls.publishedChanges(of: created.id).first)
                 #expect(change.actor == nil)
                 #expect(try await calls.readChanges(created.id).changes == [change.withoutTree])
                 for user in ["ana", "ben"] {
@@ -51,8 +51,8 @@ extension StoreTests {
                 let message = try await calls.sendByServer(id, name: "Concierge", "Welcome")
                 #expect(message.sender == .name("Concierge") && message.position == Position(2))
                 #expect(message.recipients.map(\.status) == [.sent, .sent])
-                let change = try #require(try calls.heard(id).last)
-                #expect(change.actor == nil && change.numbers.isEmpty && change.content == .messageCreated(id: message.id, ordinal: 1, message))
+                let change = try #require(try calls.publishedChanges(of: id).last)
+                #expect(change.actor == nil && change.counts.isEmpty && change.content == .messageCreated(id: message.id, ordinal: 1, message))
                 #expect(try await calls.readChanges(id, after: Position(1)).changes == [change])
                 for user in ["ana", "ben"] {
                     #expect(try await calls.message(message.id, as: user) == message)
@@ -63,7 +63,7 @@ extension StoreTests {
                 // The receipt goes to all participants, because there is no sender to restrict it to.
                 try await calls.receipt(.read, message.id, by: "ana")
                 #expect(
-                    try calls.heard(id).last?.content
+                    try calls.publishedChanges(of: id).last?.content
                         == .receipts([.init(user: UserID(trusted: "ana"), messageID: message.id, ordinal: 1, status: .read, sender: nil)]))
                 #expect(try await calls.get(id, as: "ana").unreadCount == 0)
                 try await calls.markAllRead(id, by: "ben")
@@ -77,7 +77,7 @@ extension StoreTests {
                 let id = try await calls.create(["ana", "ben"], by: server).id
                 let own = try await calls.sendByServer(id, by: "ana", "for ana")
                 #expect(own.sender.userID?.rawValue == "ana" && own.status(of: UserID(trusted: "ana")) == .read)
-                #expect(try calls.heard(id).last?.actor?.rawValue == "ana")
+                #expect(try calls.publishedChanges(of: id).last?.actor?.rawValue == "ana")
                 #expect(try await calls.get(id, as: "ana").unreadCount == 0)
 
                 try await calls.bot("robo")
@@ -106,7 +106,7 @@ extension StoreTests {
                 try await calls.patch(id, by: server, [remove("robo")])
                 let before = try await calls.get(id, as: "robo")
                 try await calls.sendByServer(id, by: "robo", "two")
-                #expect(try await calls.get(id, as: "robo").numbers == before.numbers)
+                #expect(try await calls.get(id, as: "robo").counts == before.counts)
                 #expect(try await calls.get(id, as: "ana").unreadCount == 2)
             }
         }
@@ -170,7 +170,7 @@ extension StoreTests {
                 let id = try await calls.create(["ana", "ben"], by: server).id
                 let message = try await calls.sendByServer(id, name: "Concierge")
                 try await calls.delete(id, by: server, .allParticipants)
-                #expect(try calls.heard(id).last?.content == .conversationDeleted && calls.heard(id).last?.actor == nil)
+                #expect(try calls.publishedChanges(of: id).last?.content == .conversationDeleted && calls.publishedChanges(of: id).last?.actor == nil)
                 for user in ["ana", "ben"] { #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound) }
                 let asked: [() async throws -> Void] = [
                     { _ = try await calls.get(id, as: server) }, { _ = try await calls.messages(id, as: server) },
@@ -203,7 +203,7 @@ extension StoreTests {
                     #expect(edit?.code == (conversation == id ? nil : .notFound))
                 }
                 #expect(try await calls.message(first.id, as: "ben").parts.map(\.body) == ["one", "more"])
-                #expect(try calls.heard(id).last?.actor == nil)
+                #expect(try calls.publishedChanges(of: id).last?.actor == nil)
                 func remove(_ message: MessageID, in conversation: ConversationID) async throws -> Failure? {
                     try await calls.refusal {
                         try await calls.call(

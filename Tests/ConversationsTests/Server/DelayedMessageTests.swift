@@ -38,17 +38,17 @@ extension StoreTests {
                 try await calls.delay(id, name: "Concierge", "first", id: first, milliseconds: 60_000)
                 try await calls.delay(id, by: "ana", "second", id: second, milliseconds: 120_000)
                 try await calls.delay(id, by: "ana", "other", id: second, milliseconds: 1000)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(id, as: "").total == 0)
                 try await pass(60_000, calls)
-                async let one = calls.delayedMessages.workOff()
-                async let two = calls.otherInstance.delayedMessages.workOff()
+                async let one = calls.delayedMessages.sendDue()
+                async let two = calls.otherInstance.delayedMessages.sendDue()
                 _ = await (one, two)
                 let sent = try await calls.messages(id, as: "").messages
                 #expect(sent.map(\.id) == [first] && sent.first?.sender == .name("Concierge"))
-                #expect(try calls.heard(id).last?.content == .messageCreated(id: first, ordinal: 1, sent.first))
+                #expect(try calls.publishedChanges(of: id).last?.content == .messageCreated(id: first, ordinal: 1, sent.first))
                 try await pass(60_000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 let last = try await calls.messages(id, as: "").messages.first
                 #expect(last?.id == second && last?.parts.first?.body == "second" && last?.status(of: UserID(trusted: "ana")) == .read)
                 #expect(try await waiting(calls) == 0)
@@ -64,17 +64,17 @@ extension StoreTests {
                 let id = try await calls.create(["ana", "ben"], by: "").id
                 func signals() throws -> [TypingAction] { try typing(of: "ana", in: id, calls) }
                 try await calls.delay(id, by: "ana", milliseconds: 60_000, typing: 20_000)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try signals() == [])
                 try await pass(40_000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try signals() == [.started])
                 // Stock clients forget a typing user after 6 s.
                 try await pass(2500, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try signals() == [.started, .started])
                 try await pass(17_500, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try signals() == [.started, .started, .finished])
                 #expect(try await calls.messages(id, as: "").total == 1)
                 // If typing starts immediately, it is published at once.
@@ -92,7 +92,7 @@ extension StoreTests {
                 try await calls.patch(id, by: "", [remove("ana")])
                 for _ in 1...2 {
                     try await pass(2500, calls)
-                    _ = await calls.delayedMessages.workOff()
+                    _ = await calls.delayedMessages.sendDue()
                 }
                 #expect(try typing(of: "ana", in: id, calls) == [.started, .finished])
                 #expect(try typing(of: "ben", in: id, calls) == [.started, .started, .started])
@@ -100,7 +100,7 @@ extension StoreTests {
                 try await calls.delete(id, by: "", .allParticipants)
                 for _ in 1...2 {
                     try await pass(2500, calls)
-                    _ = await calls.delayedMessages.workOff()
+                    _ = await calls.delayedMessages.sendDue()
                 }
                 #expect(try typing(of: "ben", in: id, calls) == [.started, .started, .started, .finished])
                 #expect(try typing(of: "robo", in: id, calls).last == .finished)
@@ -122,7 +122,7 @@ extension StoreTests {
                     """
                     UPDATE conversations.delayed_message SET due_at = now(), next_at = now() WHERE app_id = '\(calls.app)' AND sender_name = 'C'
                     """)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try typing(of: "ana", in: id, calls).count == 450)
                 #expect(try await calls.messages(id, as: "").total == 1)
                 try await calls.execute("DELETE FROM conversations.delayed_message WHERE app_id = '\(calls.app)'")
@@ -144,7 +144,7 @@ extension StoreTests {
                 try await pass(120_000, hostile)
                 for _ in 0..<8 { try await calls.delay(own, name: "C", milliseconds: 60_000) }
                 try await pass(60_000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 let sent = try calls.published.changes().filter { [own, other].contains($0.conversationID) && $0.messageCount > 0 }
                 #expect(sent.count == 208)
                 // Each message of the other app takes about as long to send. Only eight of them precede the last own
@@ -166,14 +166,14 @@ extension StoreTests {
                 try await calls.holding(
                     calls.sqlLock(busy), until: 0,
                     meanwhile: {
-                        _ = await calls.delayedMessages.workOff()
+                        _ = await calls.delayedMessages.sendDue()
                         let sent = try await calls.messages(other, as: "").total
                         #expect(sent == 1)
                     }
                 ) {}
                 #expect(try await calls.messages(busy, as: "").total == 0)
                 try await pass(1000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(busy, as: "").messages.map(\.id) == [second, first])
                 #expect(try await waiting(calls) == 0)
             }
@@ -191,12 +191,12 @@ extension StoreTests {
                 try await calls.holding(
                     "FROM conversations.delayed_message WHERE id = '\(first)' FOR UPDATE", until: 0, then: "conversations.send_delayed('\(first)')",
                     meanwhile: {
-                        _ = await calls.delayedMessages.workOff()
+                        _ = await calls.delayedMessages.sendDue()
                         let sent = try await calls.messages(id, as: "").total
                         #expect(sent == 0)
                     }
                 ) {}
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(id, as: "").messages.map(\.id) == [second, first])
                 #expect(try await waiting(calls) == 0)
             }
@@ -211,12 +211,12 @@ extension StoreTests {
                 try await calls.delay(id, name: "C", id: second, milliseconds: 60_001)
                 try await pass(60_001, calls)
                 try await calls.execute("UPDATE conversations.delayed_message SET next_at = now() + interval '1 hour' WHERE id = '\(first)'")
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(id, as: "").total == 0)
                 let times = "SELECT count(DISTINCT next_at) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'"
                 #expect(try await calls.number(times) == 1)
                 try await pass(3_600_000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(id, as: "").messages.map(\.id) == [second, first])
             }
         }
@@ -235,7 +235,7 @@ extension StoreTests {
                 let other = calls.with(app: .random())
                 try await other.delay(try await other.create(["ana"], by: "").id, name: "C", milliseconds: 1000)
                 try await pass(1000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(id, as: "").total == Int64(most))
                 try await calls.delay(id, name: "C", milliseconds: 1000)
             }
@@ -270,7 +270,7 @@ extension StoreTests {
                 }
                 #expect(announced?.code == .idInUse)
                 try await pass(60_000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(id, as: "").messages.map(\.id) == [waits, sent])
                 #expect(try await calls.messages(other, as: "").total == 0)
             }
@@ -286,7 +286,7 @@ extension StoreTests {
                 try await calls.delay(id, by: "ana", milliseconds: 300_000, parts: [ProtoMessagePart(.content(content))])
                 #expect(try await !calls.sweepContents(olderThan: 3600).contains(content))
                 try await pass(300_000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 let sent = try await calls.messages(id).messages
                 #expect(sent.first?.parts.first?.contentID == content)
             }
@@ -307,16 +307,16 @@ extension StoreTests {
                 try await calls.delay(id, by: "ben", milliseconds: 1000)
                 try await calls.patch(id, by: "", [remove("ben")])
                 try await pass(1000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await waiting(calls) == 0)
                 #expect(try await calls.messages(id, as: "").total == 0)
 
                 try await calls.delay(id, name: "Concierge", milliseconds: 1000)
                 try await calls.delete(id, by: "", .allParticipants)
                 try await pass(1000, calls)
-                _ = await calls.delayedMessages.workOff()
+                _ = await calls.delayedMessages.sendDue()
                 #expect(try await waiting(calls) == 0)
-                #expect(try calls.heard(id).last?.content == .conversationDeleted)
+                #expect(try calls.publishedChanges(of: id).last?.content == .conversationDeleted)
             }
         }
     }

@@ -130,7 +130,7 @@ import Testing
                 #expect(failure == .unavailable)
             }
             #expect(await !health.report().isReady)
-            try await server.startAgain()
+            try await server.restart()
             while await running.failure(of: ConversationsAPI.findSession, .with { $0.tokenDigest = digest }) != nil {
                 await Task.yield()
             }

@@ -60,7 +60,7 @@ extension StoreTests {
                     ALTER FUNCTION conversations.check_epoch(text, bigint) OWNER TO strata_conversations;
                     REVOKE EXECUTE ON FUNCTION pg_current_wal_flush_lsn() FROM PUBLIC;
                     """)
-                let rows = try await service.database.runAlone(CheckEpoch(epoch: first, reached: .max), deadline: .soon)
+                let rows = try await service.database.runExclusive(CheckEpoch(epoch: first, walEnd: .max), deadline: .soon)
                 let row = try #require(rows.first)
                 #expect(try row.get(0, as: String.self) == first)
                 #expect(try row.getOptional(1, as: Int64.self) == nil)
@@ -72,7 +72,7 @@ extension StoreTests {
         func putBack() async throws {
             try await CallsFixture.run { calls in
                 func check(_ known: String, _ seen: Int64) async throws -> String {
-                    let rows = try await calls.database.runAlone(CheckEpoch(epoch: known, reached: seen), deadline: .soon)
+                    let rows = try await calls.database.runExclusive(CheckEpoch(epoch: known, walEnd: seen), deadline: .soon)
                     return try #require(try rows.first?.get(0, as: String.self))
                 }
                 let first = try await EpochSource(database: calls.database).current(deadline: .soon)

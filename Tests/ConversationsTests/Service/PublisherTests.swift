@@ -10,7 +10,7 @@ import Testing
     private func change(_ position: Int64, in conversation: ConversationID) -> Change {
         Change(
             appID: AppID(rawValue: UUID()), conversationID: conversation, position: Position(position), createdAt: Timestamp(microseconds: position),
-            actor: UserID(trusted: "ana"), origin: nil, messageCount: 0, numbers: [:], content: .conversationDeleted)
+            actor: UserID(trusted: "ana"), origin: nil, messageCount: 0, counts: [:], content: .conversationDeleted)
     }
 
     @Test("changes go to their conversation's channel, in the order of their positions")

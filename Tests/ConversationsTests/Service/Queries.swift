@@ -18,7 +18,7 @@ enum Queries {
     private static let content = ContentID(rawValue: UUID())
     private static let announcement = AnnouncementID(rawValue: UUID())
     private static let origin = Change.Origin(connection: 1, request: 2)
-    private static let time = Postgres.Timestamp(microseconds: 1)
+    private static let time = PostgresTimestamp(microseconds: 1)
     private static let digest = [UInt8](repeating: 1, count: 32)
 
     private static let conversations: [QueryCheck] = [
@@ -59,18 +59,18 @@ enum Queries {
         QueryCheck(
             SendMessage(
                 app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
-                contents: [content], waits: true)),
+                contents: [content], mayWaitForID: true)),
         QueryCheck(
             SendServerMessage(
                 message: SendMessage(
                     app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
-                    contents: [content], waits: true), senderName: "Concierge")),
+                    contents: [content], mayWaitForID: true), senderName: "Concierge")),
         QueryCheck(
             DelayMessage(
                 message: SendServerMessage(
                     message: SendMessage(
                         app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
-                        contents: [content], waits: true), senderName: "Concierge"), delay: 1, typing: 1, limit: 1)),
+                        contents: [content], mayWaitForID: true), senderName: "Concierge"), delay: 1, typing: 1, limit: 1)),
         QueryCheck(DueDelayed(after: app, apps: 1, limit: 1)), QueryCheck(SendDelayed(message: UUID())), QueryCheck(PutOffDelayed(message: UUID())),
         QueryCheck(TypeDelayed(app: app, limit: 1)),
         QueryCheck(
@@ -93,12 +93,12 @@ enum Queries {
         QueryCheck(
             ReadLogs(app: app, user: user, conversations: [UUID()], afters: [1], userAfter: 1, limit: 1, maxBytes: 1), unread: ["m_deleted"]),
         QueryCheck(ReadChanges(conversation: conversation, after: 1, limit: 1, users: ["ana"], maxBytes: 1), unread: ["m_deleted"]),
-        QueryCheck(Baseline(app: app, user: user, since: time)), QueryCheck(RecentBaseline(app: app, user: user, recent: 1, notBefore: time)),
-        QueryCheck(ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", reached: 1), others: [EpochColumns.self]),
-        QueryCheck(ReadHeads(since: time)), QueryCheck(CheckEpoch(epoch: "a", reached: 1)),
+        QueryCheck(ReadBaseline(app: app, user: user, since: time)), QueryCheck(RecentBaseline(app: app, user: user, recent: 1, notBefore: time)),
+        QueryCheck(ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", walEnd: 1), others: [EpochColumns.self]),
+        QueryCheck(ReadHeads(since: time)), QueryCheck(CheckEpoch(epoch: "a", walEnd: 1)),
         QueryCheck(ReadRecordedApps()),
         QueryCheck(ChangeNothing(app: app, conversation: conversation)),
-        QueryCheck(EarlierChange.Find(Mutation(id: UUID(), fingerprint: 1), of: user, in: app)),
+        QueryCheck(IdempotencyRecord.Find(IdempotencyKey(id: UUID(), fingerprint: 1), of: user, in: app)),
     ]
 
     private static let people: [QueryCheck] = [

@@ -64,7 +64,7 @@ extension CallsFixture {
         let logger = ServiceFixture.quietLogger
         let publisher = Publisher(logger: logger) { [published] in published.record($0, $1) }
         return DelayedMessages(
-            CallSupport(
+            ServiceContext(
                 database: database, directory: IdentityDirectory(database: database), publisher: publisher, epoch: EpochSource(database: database),
                 participantsLimit: Self.participantsLimit), logger: logger)
     }

@@ -14,7 +14,7 @@ extension CallsFixture {
         var bytes = 0
         var changes: [Change] = []
         var head: Position = .zero
-        var numbers: [String: UserNumbers] = [:]
+        var counts: [String: UserCounts] = [:]
     }
 
     /// Reads a conversation's log, as gateways do for repair.
@@ -33,11 +33,11 @@ extension CallsFixture {
         return Logged(
             bytes: try (response.serializedBytes() as [UInt8]).count,
             changes: try response.changes.map { try Change($0) }, head: Position(response.head),
-            numbers: response.numbers.mapValues { UserNumbers($0) })
+            counts: response.numbers.mapValues { UserCounts($0) })
     }
 
     /// One entry of a user's catch-up.
-    enum Owed: Equatable {
+    enum CatchUpEntry: Equatable {
         case change(Change)
         case user(UserChange)
         case skipped(ConversationID, Position)
@@ -46,9 +46,9 @@ extension CallsFixture {
     struct Log {
         /// The size of the response in bytes.
         var bytes = 0
-        var entries: [Owed] = []
+        var entries: [CatchUpEntry] = []
         var reachesHeads = false
-        var numbers: [ConversationID: UserNumbers] = [:]
+        var counts: [ConversationID: UserCounts] = [:]
         var messageCounts: [ConversationID: Int64] = [:]
 
         var changes: [Change] { entries.compactMap { if case .change(let change) = $0 { change } else { nil } } }
@@ -96,7 +96,7 @@ extension CallsFixture {
         }
         for entry in response.numbers {
             let id = try ConversationID(contract: entry.conversationID)
-            log.numbers[id] = UserNumbers(entry.numbers)
+            log.counts[id] = UserCounts(entry.numbers)
             log.messageCounts[id] = entry.messageCount
         }
         return log
@@ -153,9 +153,9 @@ extension CallsFixture {
 
 extension Change {
     /// The change as it is stored in the log. A replay sends counts separately, at its end.
-    var withoutNumbers: Change {
+    var withoutCounts: Change {
         var change = self
-        change.numbers = [:]
+        change.counts = [:]
         return change
     }
 
@@ -175,7 +175,7 @@ extension Change {
 
 extension [MetadataEffect] {
     /// The effects as text: `path=value` or `-path`.
-    var told: [String] { map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" } }
+    var descriptions: [String] { map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" } }
 }
 
 extension MetadataTree {

@@ -29,7 +29,7 @@ struct CallsFixture: Sendable {
     /// meet in the database.
     let second: CallRouter
     /// An instance that shares the database connections of ``second``, but whose publications are lost.
-    let unheard: CallRouter
+    let unpublished: CallRouter
     let published: ServiceFixture.Recorder
     /// An instance whose only database connections are those for large metadata.
     let onlyLarge: CallRouter
@@ -89,7 +89,7 @@ struct CallsFixture: Sendable {
             erasures: Erasures(database: database, directory: IdentityDirectory(database: database), publisher: publisher, logger: logger),
             indexBuilder: IndexBuilder(database: database, logger: logger),
             second: router(other, publisher, logger),
-            unheard: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder,
+            unpublished: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder,
             onlyLarge: router(
                 Database(hot: try pool(1, .grouping), exclusive: try pool(1, .exclusive), large: database.large), publisher, logger),
             admin: try pool(2, .exclusive),
@@ -106,7 +106,7 @@ struct CallsFixture: Sendable {
     }
 
     private static func router(_ database: Database, _ publisher: Publisher, _ logger: Logger) -> CallRouter {
-        let support = CallSupport(
+        let support = ServiceContext(
             database: database, directory: IdentityDirectory(database: database), publisher: publisher, epoch: EpochSource(database: database),
             participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit, metadataLimits: metadataLimits,
             metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas)
@@ -119,7 +119,7 @@ struct CallsFixture: Sendable {
     private func changed(app: AppID? = nil, router: CallRouter? = nil) -> CallsFixture {
         CallsFixture(
             app: app ?? self.app, database: database, router: router ?? self.router, erasures: erasures, indexBuilder: indexBuilder,
-            second: second, unheard: unheard, published: published, onlyLarge: onlyLarge, admin: admin, keeper: keeper)
+            second: second, unpublished: unpublished, published: published, onlyLarge: onlyLarge, admin: admin, keeper: keeper)
     }
 
     func with(app: AppID) -> CallsFixture { changed(app: app) }
@@ -130,7 +130,7 @@ struct CallsFixture: Sendable {
     var otherInstance: CallsFixture { changed(router: second) }
 
     /// An instance whose publications are lost.
-    var withoutPublishing: CallsFixture { changed(router: unheard) }
+    var withoutPublishing: CallsFixture { changed(router: unpublished) }
 
     /// Makes a call as a gateway does, with encoding and decoding.
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
@@ -194,7 +194,7 @@ struct CallsFixture: Sendable {
     }
 
     /// Returns the published changes of a conversation, by position.
-    func heard(_ id: ConversationID) throws -> [Change] {
+    func publishedChanges(of id: ConversationID) throws -> [Change] {
         try published.changes().filter { $0.conversationID == id }.sorted { $0.position < $1.position }
     }
 

@@ -29,28 +29,28 @@ extension StoreTests {
                         _ = try await calls.refusal { try await calls.perform(operation, by: user, in: created.id, before) }
                     }
                     let limit = [1, 4, 9, 1000].randomElement(using: &random) ?? 1000
-                    let numbers = try await catchUp(&copy, created.id, calls, limit: limit)
-                    try await compare(copy, numbers, created.id, calls, "seed \(seed), round \(round)")
+                    let counts = try await catchUp(&copy, created.id, calls, limit: limit)
+                    try await compare(copy, counts, created.id, calls, "seed \(seed), round \(round)")
                 }
             }
         }
 
-        private func catchUp(_ copy: inout ClientCopy, _ id: ConversationID, _ calls: CallsFixture, limit: Int) async throws -> UserNumbers? {
+        private func catchUp(_ copy: inout ClientCopy, _ id: ConversationID, _ calls: CallsFixture, limit: Int) async throws -> UserCounts? {
             while true {
                 let log = try await calls.readLogs(as: "ana", [id: copy.position], userAfter: copy.ownPosition, limit: limit)
                 for entry in log.entries { copy.apply(entry) }
-                if log.reachesHeads { return log.numbers[id] }
+                if log.reachesHeads { return log.counts[id] }
             }
         }
 
         private func compare(
-            _ copy: ClientCopy, _ numbers: UserNumbers?, _ id: ConversationID, _ calls: CallsFixture, _ place: Comment
+            _ copy: ClientCopy, _ counts: UserCounts?, _ id: ConversationID, _ calls: CallsFixture, _ place: Comment
         ) async throws {
             var fresh: [Message] = []
             if try await calls.list().total == 1 {
                 let view = try await calls.get(id)
                 fresh = try await calls.messages(id, pageSize: 1000).messages
-                #expect(view.numbers == numbers && view.unreadCount == Int64(copy.unread), place)
+                #expect(view.counts == counts && view.unreadCount == Int64(copy.unread), place)
                 #expect(view.conversation.position == copy.position, place)
                 if let participants = copy.participants {
                     #expect(participants.sorted() == view.conversation.participants.map(\.userID.rawValue), place)

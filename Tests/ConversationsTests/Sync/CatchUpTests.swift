@@ -30,7 +30,7 @@ extension StoreTests {
                 #expect(times == times.sorted())
                 for limit in [1, 3, 11, 12] {
                     var (cursors, own) = ([ids[0]: Position.zero, ids[1]: .zero], Position.zero)
-                    var entries: [CallsFixture.Owed] = []
+                    var entries: [CallsFixture.CatchUpEntry] = []
                     while true {
                         let page = try await calls.readLogs(as: "ben", cursors, userAfter: own, limit: limit)
                         #expect(page.entries.count <= limit)
@@ -48,7 +48,7 @@ extension StoreTests {
                     }
                     #expect(entries == whole.entries)
                 }
-                for id in ids { #expect(whole.numbers[id] == (try await calls.get(id, as: "ben").numbers)) }
+                for id in ids { #expect(whole.counts[id] == (try await calls.get(id, as: "ben").counts)) }
             }
         }
 
@@ -64,7 +64,7 @@ extension StoreTests {
                 try await calls.send(id)
                 for (calls, user) in [(calls, "eve"), (calls.with(app: .random()), "ana")] {
                     let log = try await calls.readLogs(as: user, [id: .zero], userAfter: .zero)
-                    #expect(log.reachesHeads && log.entries.isEmpty && log.numbers.isEmpty)
+                    #expect(log.reachesHeads && log.entries.isEmpty && log.counts.isEmpty)
                 }
                 #expect(try await calls.readChanges(.random()).head == .zero)
             }
@@ -120,7 +120,7 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben"])
                 for _ in 0..<9 { try await calls.send(id) }
                 let all = try await calls.readChanges(id)
-                #expect(all.changes.map(\.withoutTree) == (try calls.heard(id)).map { $0.withoutNumbers.withoutTree })
+                #expect(all.changes.map(\.withoutTree) == (try calls.publishedChanges(of: id)).map { $0.withoutCounts.withoutTree })
                 var paged: [Change] = []
                 while true {
                     let page = try await calls.readChanges(id, after: paged.last?.position ?? .zero, limit: 4)
@@ -145,12 +145,12 @@ extension StoreTests {
                 try await calls.delete(gone, by: "ben", .allParticipants)
                 try await calls.delete(hidden, by: "ana", .myDevices)
                 let view = try await calls.get(stays)
-                let log = try calls.heard(stays)
+                let log = try calls.publishedChanges(of: stays)
                 let now = try await calls.baseline(as: "ana", since: StrataModel.Timestamp(microseconds: 0))
                 #expect(now.complete && now.userPosition == 1 && now.userAfter == 0)
                 func entry(_ id: ConversationID) -> ProtoBaselineResponse.Entry? { now.entries.first { $0.conversationID == Data(id) } }
                 #expect(entry(stays)?.position == 2 && entry(stays)?.after == 0 && entry(stays)?.isParticipant == true)
-                #expect(entry(stays).map { UserNumbers($0.numbers) } == view.numbers && entry(stays)?.messageCount == 1)
+                #expect(entry(stays).map { UserCounts($0.numbers) } == view.counts && entry(stays)?.messageCount == 1)
                 #expect(entry(stays)?.oldestAt == log.first?.createdAt.microseconds)
                 #expect(entry(left)?.position == 2 && entry(left)?.isParticipant == false && entry(left)?.messageCount == 0)
                 #expect(entry(gone)?.position == 2 && entry(gone)?.isParticipant == false)

@@ -21,7 +21,7 @@ struct ClientCopy {
 
     var unread: Int { messages.values.count { $0.isUnread(by: user) } }
 
-    mutating func apply(_ entry: CallsFixture.Owed) {
+    mutating func apply(_ entry: CallsFixture.CatchUpEntry) {
         switch entry {
         case .skipped(_, let position): self.position = position
         case .change(let change):

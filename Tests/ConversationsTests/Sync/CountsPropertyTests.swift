@@ -61,7 +61,7 @@ extension StoreTests {
             let (seen, unread) = (model.seen(by: name), model.unread(by: name))
             #expect(view.isParticipant == user.isParticipant, place)
             #expect(view.totalCount == Int64(seen.count), place)
-            #expect(view.numbers.unread(of: view.messageCount) == Int64(unread.count), place)
+            #expect(view.counts.unread(of: view.messageCount) == Int64(unread.count), place)
             #expect(view.unreadCount == Int64(unread.count), place)
             #expect(view.messageCount == Int64(user.isParticipant ? model.messages.count : user.leftAt), place)
             #expect(view.conversation.position == (user.isParticipant ? model.head : user.leftPosition), place)
@@ -69,7 +69,7 @@ extension StoreTests {
             #expect(view.lastMessage?.id == seen.last.map { model.messages[$0].id }, place)
             #expect(view.lastMessage?.recipients == seen.last.map { model.recipients(of: $0, seenBy: name) }, place)
             if user.isParticipant {
-                #expect(follower.numbers[name]?.uncounted == view.numbers.uncounted && follower.numbers[name]?.hidden == view.numbers.hidden, place)
+                #expect(follower.counts[name]?.excluded == view.counts.excluded && follower.counts[name]?.hidden == view.counts.hidden, place)
             }
             guard isThorough else { return }
             for byLastMessage in [false, true] {

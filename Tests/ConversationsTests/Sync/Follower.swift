@@ -11,13 +11,13 @@ struct Follower {
     let calls: CallsFixture
     let id: ConversationID
     /// Counts by user, as last published.
-    private(set) var numbers: [String: UserNumbers] = [:]
+    private(set) var counts: [String: UserCounts] = [:]
     private var notices = 0
 
     init(calls: CallsFixture, id: ConversationID) {
         self.calls = calls
         self.id = id
-        for user in ["ana", "ben", "cleo", "dora"] { numbers[user] = UserNumbers(uncounted: 0, hidden: 0, position: Position(1)) }
+        for user in ["ana", "ben", "cleo", "dora"] { counts[user] = UserCounts(excluded: 0, hidden: 0, position: Position(1)) }
     }
 
     mutating func follow(
@@ -26,11 +26,11 @@ struct Follower {
         let refusal: Failure.Code? = if case .refused(let code) = expected { code } else { nil }
         #expect(failure?.code == refusal, "\(place): \(String(describing: failure))")
         let (change, own) = if case .done(let change, let own) = expected { (change, own) } else { (false, false) }
-        let heard = try calls.heard(id).filter { $0.position > head }
+        let heard = try calls.publishedChanges(of: id).filter { $0.position > head }
         #expect(heard.map(\.position) == (change ? [head.next] : []), place)
         // The log returns current bodies. Here they equal the published ones, because nothing has changed since.
-        #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutNumbers), place)
-        for (name, value) in heard.flatMap(\.numbers) { numbers[name.rawValue] = value }
+        #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutCounts), place)
+        for (name, value) in heard.flatMap(\.counts) { counts[name.rawValue] = value }
         try keep(try calls.published.notices(), own, by: user, place)
     }
 
@@ -42,10 +42,10 @@ struct Follower {
             #expect(notice.user.rawValue == user, place)
             switch change.content {
             case .conversationHidden:
-                let count = try calls.heard(id).last?.messageCount ?? 0
-                numbers[user] = UserNumbers(uncounted: count, hidden: count, position: change.position)
-            case .messageHidden(_, let view): numbers[user] = view?.numbers
-            case .messagesHidden(_, let view): numbers[user] = view.numbers
+                let count = try calls.publishedChanges(of: id).last?.messageCount ?? 0
+                counts[user] = UserCounts(excluded: count, hidden: count, position: change.position)
+            case .messageHidden(_, let view): counts[user] = view?.counts
+            case .messagesHidden(_, let view): counts[user] = view.counts
             default: Issue.record("unexpected \(change.content)")
             }
         }

@@ -46,7 +46,7 @@ extension StoreTests {
                 #expect(whole.reachesHeads && whole.bytes > 10_000)
                 for bytes in [1, 3000, 10_000, .random(in: 1...100_000, using: &random), 1 << 20] {
                     var (cursors, own) = ([ids[0]: Position.zero, ids[1]: .zero], Position.zero)
-                    var entries: [CallsFixture.Owed] = []
+                    var entries: [CallsFixture.CatchUpEntry] = []
                     var sizes: [Int] = []
                     while true {
                         let page = try await calls.readLogs(as: "ben", cursors, userAfter: own, bytes: bytes)
@@ -61,7 +61,7 @@ extension StoreTests {
                         }
                         entries += page.entries
                         sizes.append(page.bytes)
-                        #expect(page.numbers == whole.numbers)
+                        #expect(page.counts == whole.counts)
                         if page.reachesHeads { break }
                     }
                     #expect(entries == whole.entries)
@@ -83,7 +83,7 @@ extension StoreTests {
                         var changes: [Change] = []
                         while true {
                             let page = try await calls.readChanges(id, after: changes.last?.position ?? .zero, bytes: bytes, users: ["ben"])
-                            #expect(page.head == whole.head && page.numbers == whole.numbers)
+                            #expect(page.head == whole.head && page.counts == whole.counts)
                             #expect(page.changes.count <= 1 || page.bytes < bytes + 2000, "\(page.bytes) bytes for \(bytes)")
                             if page.changes.isEmpty { break }
                             changes += page.changes

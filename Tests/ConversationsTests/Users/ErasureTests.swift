@@ -77,7 +77,7 @@ extension StoreTests {
                     }
                     #expect(edits == [.allReplaced] && message.parts.isEmpty && change.actor == UserID(trusted: "ana"))
                 }
-                #expect(try calls.heard(first).filter { $0.position > before } == log)
+                #expect(try calls.publishedChanges(of: first).filter { $0.position > before } == log)
                 let unread = try await calls.get(second, as: "ben")
                 #expect(unread.unreadCount == 1)
             }
@@ -179,13 +179,13 @@ extension StoreTests {
                         "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND sender = 'ben' AND octet_length(parts) > 0"
                     )
                         == 1250)
-                let told = try calls.heard(conversation).filter { $0.position > before }
+                let told = try calls.publishedChanges(of: conversation).filter { $0.position > before }
                 #expect(told.count == 1250 && Set(told.map(\.position)).count == 1250)
                 // The second round runs when ended sessions are no longer in use. It finds nothing, and the erasure is
                 // complete.
                 try await calls.ageErasures()
                 try await calls.workOffErasures()
-                #expect(try calls.heard(conversation).filter { $0.position > before }.count == 1250)
+                #expect(try calls.publishedChanges(of: conversation).filter { $0.position > before }.count == 1250)
                 #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
             }
         }
@@ -277,7 +277,7 @@ extension StoreTests {
                 _ = try await calls.send(conversation, by: "ana", parts: [.content(content), .text("secret")])
                 _ = try await calls.send(conversation, by: "ben")
                 try await calls.delete(conversation, by: "ben", .allParticipants)
-                let heard = try calls.heard(conversation).count
+                let heard = try calls.publishedChanges(of: conversation).count
                 try await calls.erase("ana")
                 try await calls.workOffErasures()
                 func left(of user: String) async throws -> Int64 {
@@ -289,7 +289,7 @@ extension StoreTests {
                 }
                 #expect(try await left(of: "ana") == 0)
                 #expect(try await left(of: "ben") == 1)
-                #expect(try calls.heard(conversation).count == heard)
+                #expect(try calls.publishedChanges(of: conversation).count == heard)
                 #expect(Set(try await calls.sweepContents(olderThan: 3600)).isSuperset(of: [content]))
             }
         }
@@ -345,7 +345,7 @@ extension StoreTests {
                 for message in others { #expect(try await calls.message(message.id, as: "") == message) }
                 let log = try await calls.readLogs(as: "ben", [outside: before]).changes
                 #expect(log.count == 2 && log.allSatisfy { $0.actor == UserID(trusted: "robo") })
-                #expect(try calls.heard(outside).filter { $0.position > before } == log)
+                #expect(try calls.publishedChanges(of: outside).filter { $0.position > before } == log)
                 // Nothing is forgotten before the second round.
                 #expect(try await noted() == [1, 0, 1])
 

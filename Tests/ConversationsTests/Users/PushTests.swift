@@ -53,7 +53,7 @@ extension StoreTests {
                 try await calls.register()
                 try await calls.users("ana", "ben", "cleo")
                 try await calls.pushWebhook()
-                let (name, push) = (Mutation.random, request(calls))
+                let (name, push) = (IdempotencyKey.random, request(calls))
                 // Another transaction holds the lane of ben's pushes.
                 let lane = "md5('push ' || '\(calls.app)'::uuid || ' ben')::uuid"
                 _ = try await calls.holding(

@@ -197,7 +197,7 @@ extension StoreTests {
                     })
                 for count: Int64 in [4, 4] { _ = try await calls.badge(of: "ben", setting: count) }
                 // A repetition under the same name is recorded once.
-                let name = Mutation.random
+                let name = IdempotencyKey.random
                 for _ in 0..<2 {
                     try await calls.named(
                         name, UsersAPI.notify,
@@ -254,14 +254,14 @@ extension StoreTests {
                 func shown() async throws -> String? {
                     try await IdentityDirectory(database: calls.database).full([ana], in: calls.app, deadline: .soon)[ana]?.basic.displayName
                 }
-                let (refused, created, patched) = (Mutation.random, Mutation.random, Mutation.random)
+                let (refused, created, patched) = (IdempotencyKey.random, IdempotencyKey.random, IdempotencyKey.random)
                 #expect(try await calls.refusal { try await calls.named(refused, UsersAPI.writeIdentity, writing("patch", "A")) }?.code == .notFound)
                 for _ in 0..<2 { try await calls.named(created, UsersAPI.writeIdentity, writing("create", "Ana")) }
                 try await calls.named(patched, UsersAPI.writeIdentity, writing("patch", "Anna"))
                 try await calls.writeIdentity("patch", of: "ana", ["display_name": "Annika"])
                 try await calls.named(patched, UsersAPI.writeIdentity, writing("patch", "Anna"))
                 #expect(try await shown() == "Annika")
-                let other = Mutation(id: patched.id, fingerprint: patched.fingerprint &+ 1)
+                let other = IdempotencyKey(id: patched.id, fingerprint: patched.fingerprint &+ 1)
                 let wrong = try await calls.refusal { try await calls.named(other, UsersAPI.writeIdentity, writing("patch", "X")) }
                 #expect(wrong?.code == .invalidHeader)
                 #expect(try await shown() == "Annika")
@@ -275,7 +275,7 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 try await calls.register()
                 try await calls.users("ana")
-                let names = (0..<6).map { _ in Mutation.random }
+                let names = (0..<6).map { _ in IdempotencyKey.random }
 
                 let suspending = ProtoSuspendUserRequest.with { ($0.appID, $0.userID, $0.isSuspended) = (Data(calls.app), "ana", true) }
                 try await calls.named(names[0], UsersAPI.suspend, suspending)
@@ -327,11 +327,11 @@ extension StoreTests {
                         $0.parts = [ProtoMessagePart(.text(text))]
                     }
                 }
-                let (name, id) = (Mutation.random, AnnouncementID.random())
+                let (name, id) = (IdempotencyKey.random, AnnouncementID.random())
                 let first = try await calls.named(name, UsersAPI.announce, announcing("news", as: id))
                 let again = try await calls.named(name, UsersAPI.announce, announcing("news", as: id))
                 #expect(again == first && first.sender.displayName == "ANA")
-                let other = Mutation(id: name.id, fingerprint: name.fingerprint &+ 1)
+                let other = IdempotencyKey(id: name.id, fingerprint: name.fingerprint &+ 1)
                 let refusal = try await calls.refusal { try await calls.named(other, UsersAPI.announce, announcing("other", as: .random())) }
                 #expect(refusal?.code == .invalidHeader)
                 #expect(try calls.notices("ana").count == 1)

@@ -9,7 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite("changes with a name") struct Mutations {
-        private static func name() -> Mutation { .random }
+        private static func name() -> IdempotencyKey { .random }
 
         @Test("two instances that are asked for the same change at once carry it out once, and answer the same")
         func together() async throws {
@@ -134,14 +134,14 @@ extension StoreTests {
     }
 }
 
-extension Mutation {
-    static var random: Mutation { Mutation(id: UUID(), fingerprint: .random(in: .min ... .max)) }
+extension IdempotencyKey {
+    static var random: IdempotencyKey { IdempotencyKey(id: UUID(), fingerprint: .random(in: .min ... .max)) }
 }
 
 extension CallsFixture {
     @discardableResult
     func named<Request: ChangeRequest, Response>(
-        _ name: Mutation, _ endpoint: Endpoint<Request, Response>, _ request: Request
+        _ name: IdempotencyKey, _ endpoint: Endpoint<Request, Response>, _ request: Request
     ) async throws -> Response {
         var request = request
         request.mutation = ProtoMutation(name)

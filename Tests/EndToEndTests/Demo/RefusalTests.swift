@@ -17,9 +17,9 @@ extension EndToEnd {
         private let nobody = "postgresql://127.0.0.1:1/strata"
 
         private func expectOneLine(_ exit: StrataProgram.Exit, _ status: CommandFailure.Status, _ says: String) {
-            #expect(exit.status == status.rawValue, "\(exit.output)\(exit.complaints)")
-            #expect(exit.complaints.contains(says), "\(exit.output)\(exit.complaints)")
-            #expect(exit.complaints.hasPrefix("strata: ") && exit.complaints.split(separator: "\n").count == 1)
+            #expect(exit.status == status.rawValue, "\(exit.output)\(exit.errorOutput)")
+            #expect(exit.errorOutput.contains(says), "\(exit.output)\(exit.errorOutput)")
+            #expect(exit.errorOutput.hasPrefix("strata: ") && exit.errorOutput.split(separator: "\n").count == 1)
         }
 
         @Test("a certificate that is not trusted is named at once, with the option that helps, before anything is made")

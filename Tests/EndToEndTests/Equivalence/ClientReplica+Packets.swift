@@ -62,7 +62,7 @@ extension ClientReplica {
         case "Conversation":
             guard let held = conversations[id] else { return [.conversation(id)] }
             conversations[id] = patched(held, packet)
-            cameToRead(packet, in: id)
+            markReadByAdded(packet, in: id)
         // Changes of unknown objects of other types are ignored, as in stock clients.
         case "Message": if let held = messages[id] { messages[id] = patched(held, packet) }
         case "MessagePart": partUpdated(id, packet)
@@ -142,7 +142,7 @@ extension ClientReplica {
     }
 
     /// Marks all earlier messages as read by users who were added. No packet announces this for each message.
-    private mutating func cameToRead(_ packet: ReceivedPacket, in conversation: String) {
+    private mutating func markReadByAdded(_ packet: ReceivedPacket, in conversation: String) {
         let added = (packet.data.array ?? []).filter { $0["operation"] == "add" && $0["property"] == "participants" }.compactMap { $0["id"].string }
         guard !added.isEmpty, let position = packet.body["position"].int else { return }
         for (id, message) in messages where message["conversation"]["id"].string == conversation && (message["position"].int ?? 0) < position * 8192 {

@@ -206,7 +206,7 @@ struct HistoryRun: Sendable {
     /// - Returns: The id of the error; nil on success.
     private func outcome(of operation: HistoryPlan.ServerOperation, as own: AppServer) async throws -> String? {
         var server = own
-        let answer: RESTAnswer
+        let answer: RESTResponse
         switch operation {
         case .create(let conversation, let users):
             answer = try await server.call(
@@ -234,7 +234,7 @@ struct HistoryRun: Sendable {
     /// Sends a REST request. An idle connection may be closed just when it is reused. As clients do, a POST is then
     /// retried; this is safe, because each carries an id or sets a state.
     private func rest(_ method: String, _ path: String, _ body: JSONValue?, _ client: ReplicaClient) async throws -> String? {
-        let answer: RESTAnswer
+        let answer: RESTResponse
         do {
             answer = try await client.user.call(method, path, body)
         } catch let error as ProtocolClientError where error.code == .transport && method == "POST" {

@@ -82,11 +82,11 @@ extension EndToEnd {
         /// Sends twelve messages concurrently.
         /// - Returns: The ids of the first few acknowledged messages. The other requests are still pending.
         private func sendAtOnce(_ round: Int, by user: TestUser, to conversation: Conversation) async throws -> [String] {
-            let answers = try await withThrowingTaskGroup(of: RESTAnswer?.self) { group in
+            let answers = try await withThrowingTaskGroup(of: RESTResponse?.self) { group in
                 for number in 0..<12 {
                     group.addTask { try? await user.call("POST", conversation.path + "/messages", TestUser.message("\(round).\(number)")) }
                 }
-                var answers: [RESTAnswer?] = []
+                var answers: [RESTResponse?] = []
                 for try await answer in group { answers.append(answer) }
                 return answers
             }
@@ -121,7 +121,7 @@ extension EndToEnd {
                                 && $0.data.has("set", property: "distinct", value: false))
                     }
                 }
-                try await cluster.redis.startAgain()
+                try await cluster.redis.restart()
                 for number in 0..<10 { try await users[1].send("back \(number)", to: conversation) }
                 let view = try await users[1].view(of: conversation)
                 let head = try #require(view["position"].int)
@@ -141,7 +141,7 @@ extension EndToEnd {
                 let conversation = try await users[0].converse(with: [users[1]])
                 for socket in [anas, bens] { try await socket.change("create", "Conversation", conversation.id) }
                 await cluster.redis.kill()
-                try await cluster.redis.startAgain()
+                try await cluster.redis.restart()
                 try await eventually("typing is heard again") {
                     try await anas.typing("started", in: conversation.id)
                     return bens.history.contains { $0.isTyping("started") }

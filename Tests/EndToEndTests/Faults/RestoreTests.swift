@@ -75,7 +75,7 @@ extension EndToEnd {
             await cluster.postgres.stop()
             let data = data(of: cluster)
             try await run("cp", ["-a", data, data + ".copy"])
-            try await cluster.postgres.startAgain()
+            try await cluster.postgres.restart()
             return data + ".copy"
         }
 
@@ -90,7 +90,7 @@ extension EndToEnd {
             let data = data(of: cluster)
             try await run("rm", ["-r", data])
             try await run("mv", [copy, data])
-            try await cluster.postgres.startAgain()
+            try await cluster.postgres.restart()
         }
 
         private func data(of cluster: Cluster) -> String { String(cluster.postgres.log.dropLast("/log".count)) + "/data" }

@@ -30,7 +30,7 @@ extension EndToEnd {
 
         /// Expects requests with a valid server token to count against the token, not against the address.
         private func servers(_ server: AppServer, other: AppServer) async throws {
-            func ask(_ server: AppServer, from address: String) async throws -> RESTAnswer {
+            func ask(_ server: AppServer, from address: String) async throws -> RESTResponse {
                 try await server.call("GET", "/users/ana/conversations", headers: ["X-Forwarded-For": address])
             }
             #expect(try await ask(server, from: "10.0.0.2").status == 429)
@@ -38,7 +38,7 @@ extension EndToEnd {
                 #expect(try await ask(server, from: "10.0.0.5").status == 200)
                 return try await ask(server, from: "10.0.0.2").status == 200
             }
-            var answer: RESTAnswer
+            var answer: RESTResponse
             repeat { answer = try await ask(server, from: "10.0.0.5") } while answer.isSuccess
             // The limit applies to every spelling of the path.
             let headers = ["X-Forwarded-For": "10.0.0.5"]
@@ -64,7 +64,7 @@ extension EndToEnd {
         }
 
         private func addresses(_ client: ProtocolClient) async throws {
-            func nonce(_ forwarded: String) async throws -> RESTAnswer {
+            func nonce(_ forwarded: String) async throws -> RESTResponse {
                 try await client.call("POST", "/nonces", headers: ["X-Forwarded-For": forwarded], deadline: Waiting.deadline)
             }
             for number in 0..<20 { #expect(try await nonce("10.9.9.\(number), 10.0.0.2").status == 201) }

@@ -8,13 +8,13 @@ import Testing
 extension EndToEnd {
     @Suite("identity tokens")
     struct TokenTests {
-        private func signIn(_ app: TestApp, _ token: String) async throws -> RESTAnswer {
+        private func signIn(_ app: TestApp, _ token: String) async throws -> RESTResponse {
             try await app.system.client()
                 .call(
                     "POST", "/sessions", body: ["app_id": .string(app.id), "identity_token": .string(token)], deadline: Waiting.deadline)
         }
 
-        private func isRefused(_ answer: RESTAnswer, _ what: Comment) {
+        private func isRefused(_ answer: RESTResponse, _ what: Comment) {
             #expect(answer.status == 422, what)
             #expect(answer.errorID == "invalid_property", what)
             #expect(answer.json["data"]["property"].string == "identity_token", what)

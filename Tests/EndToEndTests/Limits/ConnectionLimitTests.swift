@@ -27,11 +27,11 @@ extension EndToEnd {
                 guard case .value(let refusal) = answer else { throw Problem("refused without a word: \(answer)") }
                 #expect(refusal.status == 503)
                 #expect(String(decoding: refusal.body, as: UTF8.self).contains("service_unavailable"))
-                try await crowd.goesOn("full")
+                try await crowd.expectDelivery(of: "full")
                 try await crowd.leave(6)
                 try await eventually("there is room again") { (try? await crowd.join()) != nil }
                 #expect(gateway.lines(containing: "new connections are accepted again").count == 1)
-                try await crowd.goesOn("room again")
+                try await crowd.expectDelivery(of: "room again")
             }
         }
 
@@ -65,7 +65,7 @@ extension EndToEnd {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_EVENT_LOOP_THREADS": "70"])) { cluster in
                 // Connections are assigned to the loops in turn.
                 let crowd = try await Crowd.of(75, cluster)
-                try await crowd.goesOn("everywhere")
+                try await crowd.expectDelivery(of: "everywhere")
             }
         }
 
@@ -76,7 +76,7 @@ extension EndToEnd {
                 #expect((10..<30).contains(crowd.sockets.count))
                 let gateway = cluster.instances(of: .gateway)[0]
                 #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="address""#) >= 1)
-                try await crowd.goesOn("full")
+                try await crowd.expectDelivery(of: "full")
                 try await crowd.leave(2)
                 try await eventually("there is room again") { (try? await crowd.join()) != nil }
             }
@@ -93,7 +93,7 @@ extension EndToEnd {
                 #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="process""#) >= 1)
                 #expect(try await gateway.metric("strata_process_accept_failures_total") == 0)
                 #expect(try await gateway.health("/health/ready") == 200)
-                try await crowd.goesOn("full")
+                try await crowd.expectDelivery(of: "full")
                 try await crowd.leave(12)
                 try await eventually("there is room again") { (try? await crowd.join()) != nil }
             }
@@ -107,14 +107,14 @@ extension EndToEnd {
                 let gateway = cluster.instances(of: .gateway)[0]
                 try await eventually("the limit is named") { gateway.lines(containing: "connections cannot be accepted").count >= 1 }
                 #expect(gateway.lines(containing: "connections cannot be accepted").allSatisfy { $0.contains("RLIMIT_NOFILE") })
-                try await crowd.goesOn("out of descriptors")
+                try await crowd.expectDelivery(of: "out of descriptors")
                 try await crowd.leave(10)
                 try await eventually("there is room again") { (try? await crowd.join()) != nil }
                 try await eventually("and it says so") { !gateway.lines(containing: "connections are accepted again").isEmpty }
                 #expect(try await gateway.metric("strata_process_accept_failures_total", #"listener="clients""#) >= 1)
                 // One line at the beginning and one at the end, regardless of the number of attempts.
                 #expect(gateway.lines(containing: "connections cannot be accepted").count <= 3)
-                try await crowd.goesOn("room again")
+                try await crowd.expectDelivery(of: "room again")
             }
         }
 
@@ -207,7 +207,7 @@ private final class Crowd {
     }
 
     /// Sends a message from Ana's open socket and expects it on every open socket of Ben.
-    func goesOn(_ text: String) async throws {
+    func expectDelivery(of text: String) async throws {
         #expect(try await ana.ask("Message.create", conversation.id, TestUser.message(text)).isSuccess)
         for socket in sockets {
             try await socket.message(text)

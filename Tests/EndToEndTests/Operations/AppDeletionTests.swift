@@ -220,21 +220,21 @@ extension EndToEnd {
             let refused = try await strata.run(words)
             #expect(refused.status == CommandFailure.Status.usage.rawValue)
             #expect(refused.output.contains("2 conversations, 3 messages, 4 users"))
-            #expect(refused.complaints == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
+            #expect(refused.errorOutput == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
             #expect(try await gone.ana.send("still here", to: gone.conversations[0]) != "")
 
             // Simulate an interrupted earlier call. The delay in which gateways notice is over; another test waits for
             // it.
             try await gone.sql("UPDATE conversations.app SET deleting_since = now() - interval '1 minute' WHERE id = '\(gone.app.app.id)'")
             let exit = try await strata.run(words + ["--yes", "--json"], timeout: .seconds(240))
-            #expect(exit.status == 0, "\(exit.complaints)")
+            #expect(exit.status == 0, "\(exit.errorOutput)")
             let answer = try JSONDecoder().decode(AppDeleteCommand.Answer.self, from: Data(exit.output.utf8))
             #expect(answer.app == gone.app.id && answer.deleted.messages == 4 && answer.rows > 20)
             #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 4401)
             #expect(try await gone.ana.call("GET", "/conversations").errorID == "authentication_required")
             let refusal = await #expect(throws: ProtocolClientError.self) { try await gone.app.signIn("ana") }
             #expect(refusal?.answer?.errorID == "invalid_app_id")
-            #expect(try await strata.run(words + ["--yes"]).complaints.contains("There is no app \(gone.app.id)."))
+            #expect(try await strata.run(words + ["--yes"]).errorOutput.contains("There is no app \(gone.app.id)."))
             #expect(try await gone.rows().filter { $0.value > 0 && $0.key != Self.content }.isEmpty)
 
             #expect(try await other.ask("Counter.read").isSuccess)

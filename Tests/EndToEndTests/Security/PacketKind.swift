@@ -29,7 +29,7 @@ enum PacketKind: String, CaseIterable, Sendable {
     case presence = "the participant's presence, all having subscribed"
 
     /// The callers who must receive the packet.
-    var told: Set<Who> {
+    var recipients: Set<Who> {
         switch self {
         case .conversationCreated, .participantsChanged, .metadataChanged, .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged,
             .announced:
@@ -47,7 +47,7 @@ enum PacketKind: String, CaseIterable, Sendable {
 
     func expected(_ who: Who) -> String {
         guard who.isSignedIn else { return "no socket: \(who.refusal)" }
-        return told.contains(who) ? "told" : "not told"
+        return recipients.contains(who) ? "told" : "not told"
     }
 
     // The switches in the next two initializers make the compiler demand a row for every kind of publication.

@@ -51,7 +51,7 @@ struct PacketRow: Sendable {
             @Sendable func isTold() -> Bool {
                 socket.history.dropFirst(heard).contains { packet in act.marks.contains { packet.description.contains($0) } }
             }
-            if kind.told.contains(who) { try await eventually("\(kind.rawValue): \(who.rawValue) is not told") { isTold() } }
+            if kind.recipients.contains(who) { try await eventually("\(kind.rawValue): \(who.rawValue) is not told") { isTold() } }
             try await settle(who, socket)
             observed[who] = isTold() ? "told" : "not told"
             await socket.close()

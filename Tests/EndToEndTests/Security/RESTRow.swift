@@ -12,7 +12,7 @@ struct RESTRow: Sendable {
     let method: String
     let route: String
     /// The variant of the request, if a route has several rows.
-    let what: String
+    let variant: String
     /// The path, with placeholders in braces.
     let path: String
     let body: String?
@@ -24,16 +24,16 @@ struct RESTRow: Sendable {
     /// The reason why strangers may learn that the object exists; nil: they may not.
     var tellsExistence: String?
 
-    var name: String { "\(method) \(route)" + (what.isEmpty ? "" : ", \(what)") }
+    var name: String { "\(method) \(route)" + (variant.isEmpty ? "" : ", \(variant)") }
 
     /// A row for a route that needs a session. `stranger` applies to both kinds of strangers, unless `otherApp` is
     /// given.
     init(
-        _ method: String, _ route: String, _ path: String, _ what: String = "", body: String? = nil, headers: [String: String] = [:],
+        _ method: String, _ route: String, _ path: String, _ variant: String = "", body: String? = nil, headers: [String: String] = [:],
         sender: String, participant: String, former: String, stranger: String, otherApp: String? = nil, destructive: Bool = false,
         tellsExistence: String? = nil
     ) {
-        (self.method, self.route, self.path, self.what, self.body, self.headers) = (method, route, path, what, body, headers)
+        (self.method, self.route, self.path, self.variant, self.body, self.headers) = (method, route, path, variant, body, headers)
         outcomes = [.sender: sender, .participant: participant, .former: former, .never: stranger, .otherApp: otherApp ?? stranger]
         isDestructive = destructive
         self.tellsExistence = tellsExistence
@@ -41,10 +41,10 @@ struct RESTRow: Sendable {
 
     /// A row for a route that needs no session.
     init(
-        _ method: String, _ route: String, _ path: String, _ what: String = "", body: String? = nil, headers: [String: String] = [:],
+        _ method: String, _ route: String, _ path: String, _ variant: String = "", body: String? = nil, headers: [String: String] = [:],
         everybody: String, except: [Who: String] = [:]
     ) {
-        (self.method, self.route, self.path, self.what, self.body, self.headers) = (method, route, path, what, body, headers)
+        (self.method, self.route, self.path, self.variant, self.body, self.headers) = (method, route, path, variant, body, headers)
         outcomes = Dictionary(uniqueKeysWithValues: Who.allCases.map { ($0, except[$0] ?? everybody) })
     }
 
@@ -53,7 +53,7 @@ struct RESTRow: Sendable {
         outcomes[who] ?? (access == .signedIn && !who.isSignedIn ? who.refusal : nil)
     }
 
-    func ask(_ cast: Cast, _ who: Who, _ names: Names) async throws -> RESTAnswer {
+    func ask(_ cast: Cast, _ who: Who, _ names: Names) async throws -> RESTResponse {
         try await cast.cluster.client(who == .participant ? 1 : 0)
             .call(
                 method, names.fill(path), data: body.map { Data(names.fill($0).utf8) }, token: cast.token(of: who), headers: headers,
@@ -77,7 +77,7 @@ struct RESTRow: Sendable {
 
     /// Expects that a caller who may not know of an object gets the same answer as for an object that never existed.
     /// This applies to strangers, and to the former participant for later objects.
-    private func compareWithUnknown(_ answer: RESTAnswer, _ cast: Cast, _ who: Who, _ names: Names) async throws {
+    private func compareWithUnknown(_ answer: RESTResponse, _ cast: Cast, _ who: Who, _ names: Names) async throws {
         let templates = path + (body ?? "")
         // Users of one app may know of each other.
         let isHidden = Names.namesObject(who == .never ? templates.replacingOccurrences(of: "{user}", with: "") : templates)
@@ -90,7 +90,7 @@ struct RESTRow: Sendable {
             "\(name): \(who.rawValue) can tell that it exists")
     }
 
-    private static func outcome(_ answer: RESTAnswer, _ scene: AuthorizationScene, _ cast: Cast) -> String {
+    private static func outcome(_ answer: RESTResponse, _ scene: AuthorizationScene, _ cast: Cast) -> String {
         let text = String(decoding: answer.body, as: UTF8.self) + answer.headers.map(\.value).joined()
         var shown = scene.shown(in: text).rawValue
         if shown.isEmpty, text.contains(cast.announced) { shown = AuthorizationScene.Shown.earlier.rawValue }
@@ -105,7 +105,7 @@ struct AnswerPrint: Equatable, CustomStringConvertible {
     let body: String
 
     /// - Parameter user: A user name to replace in the body; nil: none.
-    init(_ answer: RESTAnswer, hiding user: String? = nil) {
+    init(_ answer: RESTResponse, hiding user: String? = nil) {
         status = answer.status
         // The position in the caller's own log discloses nothing about others.
         headers = answer.headers.filter { !["date", "strata-user-position"].contains($0.name.lowercased()) }

@@ -74,9 +74,9 @@ enum RESTRows {
             former: "200, shown", stranger: notFound),
     ]
 
-    private static func patch(_ what: String, _ operations: String, former: String = denied, stranger: String = notFound) -> RESTRow {
+    private static func patch(_ variant: String, _ operations: String, former: String = denied, stranger: String = notFound) -> RESTRow {
         RESTRow(
-            "PATCH", "/conversations/:id", "/conversations/{conversation}", what, body: "[\(operations)]", sender: "204", participant: "204",
+            "PATCH", "/conversations/:id", "/conversations/{conversation}", variant, body: "[\(operations)]", sender: "204", participant: "204",
             former: former, stranger: stranger, destructive: true)
     }
 
@@ -140,12 +140,12 @@ enum RESTRows {
     /// recipients.
     private static func singleMessage(_ name: String, isLater: Bool) -> [RESTRow] {
         func row(
-            _ method: String, _ tail: String, _ what: String = "", query: String = "", body: String? = nil, ok: String, participant: String? = nil,
+            _ method: String, _ tail: String, _ variant: String = "", query: String = "", body: String? = nil, ok: String, participant: String? = nil,
             former: String, destructive: Bool = false
         ) -> RESTRow {
             RESTRow(
                 method, "/messages/:id" + tail, "/messages/{\(name)}" + tail + query,
-                [isLater ? "a later one" : "", what].filter { !$0.isEmpty }.joined(separator: ", "), body: body, sender: ok,
+                [isLater ? "a later one" : "", variant].filter { !$0.isEmpty }.joined(separator: ", "), body: body, sender: ok,
                 participant: participant ?? ok, former: isLater ? notFound : former, stranger: notFound, destructive: destructive)
         }
         let shown = isLater ? "shown later too" : "shown"

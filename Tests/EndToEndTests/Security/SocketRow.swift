@@ -11,7 +11,7 @@ import Testing
 struct SocketRow: Sendable {
     /// The method, or a signal's type and action.
     let method: String
-    let what: String
+    let variant: String
     /// The object's id, with placeholders in braces.
     var object: String?
     /// JSON with placeholders in braces.
@@ -19,13 +19,13 @@ struct SocketRow: Sendable {
     let outcomes: [Who: String]
     var tellsExistence: String?
 
-    var name: String { method + (what.isEmpty ? "" : ", \(what)") }
+    var name: String { method + (variant.isEmpty ? "" : ", \(variant)") }
 
     init(
-        _ method: String, _ what: String = "", object: String? = nil, data: String? = nil, sender: String, participant: String? = nil,
+        _ method: String, _ variant: String = "", object: String? = nil, data: String? = nil, sender: String, participant: String? = nil,
         former: String? = nil, stranger: String? = nil, otherApp: String? = nil, tellsExistence: String? = nil
     ) {
-        (self.method, self.what, self.object, self.data, self.tellsExistence) = (method, what, object, data, tellsExistence)
+        (self.method, self.variant, self.object, self.data, self.tellsExistence) = (method, variant, object, data, tellsExistence)
         let strangers = stranger ?? sender
         outcomes = [
             .sender: sender, .participant: participant ?? sender, .former: former ?? sender, .never: strangers, .otherApp: otherApp ?? strangers,
@@ -80,7 +80,7 @@ struct SocketRow: Sendable {
                 let unknownNames = names.unknown(laterOnly: false)
                 let unknown = try await ask(unknownNames, socket)
                 #expect(
-                    Self.told(answer, hiding: names) == Self.told(unknown, hiding: unknownNames),
+                    Self.comparableText(answer, hiding: names) == Self.comparableText(unknown, hiding: unknownNames),
                     "\(name): \(who.rawValue) can tell that it exists")
             }
         }
@@ -89,12 +89,12 @@ struct SocketRow: Sendable {
         return (answer.isSuccess ? "success" : answer.errorID ?? "no error") + (shown.isEmpty && isPresent ? ", shown" : shown)
     }
 
-    private func ask(_ names: Names, _ socket: ProtocolSocket) async throws -> SocketAnswer {
+    private func ask(_ names: Names, _ socket: ProtocolSocket) async throws -> SocketResponse {
         try await socket.ask(method, object.map { names.fill($0) }, try data.map { try JSONValue(parsing: names.fill($0)) })
     }
 
     /// Returns the parts of an answer that depend neither on the time nor on the requested user's name.
-    private static func told(_ answer: SocketAnswer, hiding names: Names) -> String {
+    private static func comparableText(_ answer: SocketResponse, hiding names: Names) -> String {
         var body = answer.packet.body
         body["request_id"] = .null
         return names["user"].map { body.text.replacingOccurrences(of: $0, with: "…") } ?? body.text

@@ -23,7 +23,7 @@ struct AppServer {
     /// - Parameter path: The path below `/apps/:app`.
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, app other: String? = nil, headers: [String: String] = [:], via gateway: Int = 0
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
         let own = ["Authorization": "Bearer \(token)", "Accept": "\(type); version=\(version)"]
         return try await app.system.client(gateway)
@@ -35,7 +35,7 @@ struct AppServer {
     @discardableResult
     func does(
         _ method: String, as user: String, _ path: String, _ body: JSONValue? = nil, fileID: String = #fileID, line: Int = #line
-    ) async throws -> RESTAnswer {
+    ) async throws -> RESTResponse {
         let answer = try await call(method, "/users/\(Self.escaped(user))\(path)", body)
         guard answer.isSuccess else { throw UnexpectedAnswer("\(method) \(path): \(answer.status) \(answer.json)", fileID, line) }
         return answer
@@ -45,6 +45,6 @@ struct AppServer {
 }
 
 /// Expects a status. A failure shows the answer's body.
-func succeeds(_ answer: RESTAnswer, _ status: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+func succeeds(_ answer: RESTResponse, _ status: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
     #expect(answer.status == status, "\(answer.json)", sourceLocation: sourceLocation)
 }

@@ -16,10 +16,10 @@ struct IndexCommands {
     }
 
     @discardableResult
-    func run(_ words: String..., fails: Bool = false) async throws -> (json: JSONValue, complaints: String) {
+    func run(_ words: String..., fails: Bool = false) async throws -> (json: JSONValue, errorOutput: String) {
         let exit = try await StrataProgram().run(["app", "index"] + words + [app.id], environment: ["STRATA_DATABASE_URL": database])
-        try #require((exit.status != 0) == fails, "\(exit.complaints)")
-        return ((try? JSONValue(parsing: Data(exit.output.utf8))) ?? .null, exit.complaints)
+        try #require((exit.status != 0) == fails, "\(exit.errorOutput)")
+        return ((try? JSONValue(parsing: Data(exit.output.utf8))) ?? .null, exit.errorOutput)
     }
 
     func make(_ property: String) async throws {

@@ -11,7 +11,7 @@ import Testing
 extension EndToEnd {
     @Suite("queries by metadata")
     struct MetadataQueryTests {
-        private func ids(_ answer: RESTAnswer) -> [String] { answer.json.array?.compactMap { $0["id"].string } ?? [] }
+        private func ids(_ answer: RESTResponse) -> [String] { answer.json.array?.compactMap { $0["id"].string } ?? [] }
 
         @Test("a user, and the app's server on their behalf, find the user's conversations, with their counts, page by page")
         func find() async throws {
@@ -122,7 +122,7 @@ extension EndToEnd {
             #expect(list.header("Layer-Count") == "2")
             #expect(try await commands.run("list", "--json").json.array?.compactMap { $0["property"].string } == ["metadata.a.b", "metadata.status"])
             try await commands.run("remove", "metadata.a.b")
-            #expect(try await commands.run("remove", "metadata.a.b", fails: true).complaints.contains("There is no index metadata.a.b"))
+            #expect(try await commands.run("remove", "metadata.a.b", fails: true).errorOutput.contains("There is no index metadata.a.b"))
             #expect(try await server.call("DELETE", "/indexes/metadata.status").status == 204)
             for (method, path) in [("DELETE", "/indexes/metadata.status"), ("GET", "/indexes/metadata.status"), ("GET", "/indexes/status")] {
                 let answer = try await server.call(method, path)
@@ -139,7 +139,7 @@ extension EndToEnd {
             }
             for number in 0..<16 { #expect(try await server.call("POST", "/indexes", ["property": .string("metadata.k\(number)")]).status == 201) }
             #expect(try await server.call("POST", "/indexes", ["property": "metadata.more"]).errorID == "invalid_property")
-            #expect(try await commands.run("add", "metadata.more", fails: true).complaints.contains("16 indexes"))
+            #expect(try await commands.run("add", "metadata.more", fails: true).errorOutput.contains("16 indexes"))
         }
 
         @Test("an index whose building instances are killed is finished by those that come after them", .long)

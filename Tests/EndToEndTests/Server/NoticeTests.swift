@@ -122,7 +122,7 @@ extension EndToEnd {
             /// Sends a request, runs `between`, and repeats the request under the same name through another gateway.
             func twice(
                 _ method: String, _ path: String, _ body: JSONValue? = nil, between: () async throws -> Void = {}
-            ) async throws -> (RESTAnswer, RESTAnswer) {
+            ) async throws -> (RESTResponse, RESTResponse) {
                 let name = ["Strata-Mutation": UUID().uuidString]
                 let first = try await server.call(method, path, body, headers: name)
                 try await between()

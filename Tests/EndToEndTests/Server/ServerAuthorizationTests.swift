@@ -62,7 +62,7 @@ extension EndToEnd {
                 _ = try await store.setSuspended(true, for: suspended.app.app.id)
             }
 
-            func ask(_ caller: Caller, _ method: String, _ path: String) async throws -> RESTAnswer {
+            func ask(_ caller: Caller, _ method: String, _ path: String) async throws -> RESTResponse {
                 switch caller {
                 case .own: try await server.call(method, path, nil)
                 case .noToken: try await server.call(method, path, headers: ["Authorization": ""])

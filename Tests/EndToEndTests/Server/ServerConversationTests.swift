@@ -8,7 +8,7 @@ import Testing
 extension EndToEnd {
     @Suite("conversations of an app's own server")
     struct ServerConversationTests {
-        private func outcome(_ answer: RESTAnswer) -> String { "\(answer.status) \(answer.errorID ?? "")" }
+        private func outcome(_ answer: RESTResponse) -> String { "\(answer.status) \(answer.errorID ?? "")" }
 
         @Test("a conversation is there for its participants at once, in each version's words", arguments: ["1.0", "1.1", "2.0", "3.0"])
         func create(_ version: String) async throws {

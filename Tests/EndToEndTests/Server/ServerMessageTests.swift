@@ -32,7 +32,7 @@ extension EndToEnd {
 
             var sender: [String: JSONValue] { server.version < "2" ? ["sender": ["user_id": "ana"]] : ["sender_id": "layer:///identities/ana"] }
 
-            func send(_ text: String, by sender: [String: JSONValue]? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
+            func send(_ text: String, by sender: [String: JSONValue]? = nil, headers: [String: String] = [:]) async throws -> RESTResponse {
                 try await server.call("POST", path + "/messages", TestUser.message(text).merging(sender ?? self.sender), headers: headers)
             }
 
@@ -50,7 +50,7 @@ extension EndToEnd {
             }
         }
 
-        private func outcome(_ answer: RESTAnswer) -> String { "\(answer.status) \(answer.errorID ?? "")" }
+        private func outcome(_ answer: RESTResponse) -> String { "\(answer.status) \(answer.errorID ?? "")" }
 
         @Test("a message for a participant is theirs: it is read by them, and told to all", arguments: ["1.0", "1.1", "2.0", "3.0"])
         func participant(_ version: String) async throws {
@@ -219,7 +219,7 @@ extension EndToEnd {
             let id = try #require(created.json["id"].string)
             let path = scene.path + layerPath(id)
             #expect(outcome(try await scene.server.call("GET", path)) == "404 not_found")
-            func send(to path: String, size: Int64 = 5000) async throws -> RESTAnswer {
+            func send(to path: String, size: Int64 = 5000) async throws -> RESTResponse {
                 let part: JSONValue = ["mime_type": "image/png", "content": ["id": .string(id), "size": .integer(size)]]
                 return try await scene.server.call("POST", path + "/messages", JSONValue.object(["parts": [part]]).merging(scene.sender))
             }

@@ -33,7 +33,7 @@ struct ServerTokenCommands {
 
     private func run(_ words: String...) async throws -> JSONValue {
         let exit = try await StrataProgram().run(["app", "token"] + words, environment: ["STRATA_DATABASE_URL": database])
-        try #require(exit.status == 0, "\(exit.complaints)")
+        try #require(exit.status == 0, "\(exit.errorOutput)")
         return (try? JSONValue(parsing: Data(exit.output.utf8))) ?? .null
     }
 }

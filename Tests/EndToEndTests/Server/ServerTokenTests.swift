@@ -73,10 +73,10 @@ extension EndToEnd {
             let nowhere = "00000000-0000-4000-8000-000000000000"
             for words in [["create", "--name", "bot", nowhere], ["list", nowhere]] {
                 let exit = try await StrataProgram().run(["app", "token"] + words, environment: environment)
-                #expect(exit.complaints.contains("There is no app layer:///apps/production/\(nowhere)"), "\(words)")
+                #expect(exit.errorOutput.contains("There is no app layer:///apps/production/\(nowhere)"), "\(words)")
             }
             let exit = try await StrataProgram().run(["app", "token", "revoke", nowhere], environment: environment)
-            #expect(exit.complaints.contains("There is no token \(nowhere)"))
+            #expect(exit.errorOutput.contains("There is no token \(nowhere)"))
         }
     }
 }

@@ -275,20 +275,20 @@ extension EndToEnd {
             let tokens = ServerTokenCommands(app, cluster)
             let announced = try await StrataProgram()
                 .run(["announce"] + place + ["--database", cluster.databaseURL, "--from", "Ops", "--to", "ana", "News"])
-            #expect(announced.status == 0 && announced.output.hasPrefix("Sent to 1 user: layer:///announcements/"), "\(announced.complaints)")
+            #expect(announced.status == 0 && announced.output.hasPrefix("Sent to 1 user: layer:///announcements/"), "\(announced.errorOutput)")
             let list = try await ana.does("GET", "/announcements").json
             #expect(list[0]["sender"]["display_name"].string == "Ops" && list[0]["parts"][0]["body"].string == "News")
             #expect(try await tokens.list().map(\.name) == ["first"])
 
             let unasked = try await StrataProgram().run(["user", "erase"] + place + ["--user", "ana"])
-            #expect(unasked.complaints.contains("No user was erased."))
+            #expect(unasked.errorOutput.contains("No user was erased."))
             let erased = try await StrataProgram()
                 .run(["user", "erase"] + place + ["--user", "ana", "--yes"], environment: ["STRATA_SERVER_TOKEN": app.app.serverToken])
-            #expect(erased.status == 0 && erased.output.contains("ana  is erased"), "\(erased.complaints)")
+            #expect(erased.status == 0 && erased.output.contains("ana  is erased"), "\(erased.errorOutput)")
             try await eventually("signed out") { try await ana.call("GET", "/conversations").status == 401 }
             let wrong = try await StrataProgram()
                 .run(["user", "erase"] + place + ["--user", "ana", "--yes"], environment: ["STRATA_SERVER_TOKEN": "wrong"])
-            #expect(wrong.complaints.contains("Is STRATA_SERVER_TOKEN a token of this app?"))
+            #expect(wrong.errorOutput.contains("Is STRATA_SERVER_TOKEN a token of this app?"))
         }
     }
 }

@@ -28,7 +28,7 @@ struct WebhookScene {
     let receiver: WebhookReceiver
     let server: AppServer
 
-    func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTAnswer {
+    func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTResponse {
         try await server.call(
             method, "/webhooks\(path)", body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(server.version)"])
     }

@@ -17,9 +17,9 @@ struct KitHistory {
         let folder: URL
         let proxy: CuttingProxy
         var user: KitUser
-        /// Collects the events since this device's last start; ``told`` has the earlier ones.
-        var listening: Task<Told, Never>
-        var told = Told()
+        /// Collects the events since this device's last start; ``recordedEvents`` has the earlier ones.
+        var listening: Task<RecordedEvents, Never>
+        var recordedEvents = RecordedEvents()
         var isOnline = true
 
         init(_ name: String, _ folder: URL, _ proxy: CuttingProxy, _ user: KitUser) {
@@ -27,18 +27,18 @@ struct KitHistory {
             listening = Device.listen(to: user.client)
         }
 
-        static func listen(to client: StrataClient) -> Task<Told, Never> {
+        static func listen(to client: StrataClient) -> Task<RecordedEvents, Never> {
             let events = client.events
             return Task {
-                var told = Told()
+                var recordedEvents = RecordedEvents()
                 for await event in events {
                     switch event {
-                    case .operationFailed(let failure): told.refused.formUnion(failure.messages)
-                    case .conversationMerged(let old, let new): told.merged[old] = new
+                    case .operationFailed(let failure): recordedEvents.refused.formUnion(failure.messages)
+                    case .conversationMerged(let old, let new): recordedEvents.merged[old] = new
                     default: break
                     }
                 }
-                return told
+                return recordedEvents
             }
         }
 
@@ -46,12 +46,12 @@ struct KitHistory {
         func close() async {
             await user.client.close()
             let last = await listening.value
-            told.refused.formUnion(last.refused)
-            told.merged.merge(last.merged) { $1 }
+            recordedEvents.refused.formUnion(last.refused)
+            recordedEvents.merged.merge(last.merged) { $1 }
         }
     }
 
-    private struct Told {
+    private struct RecordedEvents {
         var refused: Set<MessageID> = []
         /// Distinct conversations that another user had created first, with the id of the existing conversation.
         var merged: [ConversationID: ConversationID] = [:]
@@ -284,16 +284,16 @@ struct KitHistory {
                 found.formUnion(try await device.user.client.messages(in: conversation.id).filter(\.isSent).map { $0.parts.first?.text ?? "" })
             }
         }
-        var told = Told()
+        var recordedEvents = RecordedEvents()
         for device in devices {
             await device.close()
-            told.refused.formUnion(device.told.refused)
-            told.merged.merge(device.told.merged) { $1 }
+            recordedEvents.refused.formUnion(device.recordedEvents.refused)
+            recordedEvents.merged.merge(device.recordedEvents.merged) { $1 }
         }
         return
             sent.filter { message in
-                let conversation = told.merged[message.conversation] ?? message.conversation
-                return !found.contains(message.text) && !told.refused.contains(message.id) && !deletedIn.contains(conversation)
+                let conversation = recordedEvents.merged[message.conversation] ?? message.conversation
+                return !found.contains(message.text) && !recordedEvents.refused.contains(message.id) && !deletedIn.contains(conversation)
                     && !deletedIn.contains(message.conversation)
             }
             .map { "\($0.text) in \($0.conversation) is lost" }

@@ -46,20 +46,20 @@ extension TestUser {
     }
 }
 
-extension RESTAnswer {
+extension RESTResponse {
     subscript(key: String) -> JSONValue { json[key] }
 }
 
 extension TestSystem {
     /// Uploads as stock clients do: without session and version.
-    func put(_ bytes: Data, to url: String, via gateway: Int = 0, headers: [String: String] = [:]) async throws -> RESTAnswer {
+    func put(_ bytes: Data, to url: String, via gateway: Int = 0, headers: [String: String] = [:]) async throws -> RESTResponse {
         let own = ["Accept": "", "Content-Type": "image/png", "Upload-Content-Length": "\(bytes.count)", "Upload-Content-Type": "image/png"]
         return try await client(gateway)
             .call(
                 "PUT", path(of: url), data: bytes, headers: own.merging(headers) { $1 }, deadline: Waiting.deadline)
     }
 
-    func fetch(_ url: String, via gateway: Int = 0, method: String = "GET", headers: [String: String] = [:]) async throws -> RESTAnswer {
+    func fetch(_ url: String, via gateway: Int = 0, method: String = "GET", headers: [String: String] = [:]) async throws -> RESTResponse {
         try await client(gateway).call(method, path(of: url), data: nil, headers: ["Accept": ""].merging(headers) { $1 }, deadline: Waiting.deadline)
     }
 }

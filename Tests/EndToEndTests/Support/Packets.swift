@@ -25,7 +25,7 @@ extension ProtocolSocket {
     }
 
     /// Sends a request, with the deadline of these tests.
-    func ask(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil) async throws -> SocketAnswer {
+    func ask(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil) async throws -> SocketResponse {
         try await request(method, objectID: objectID, data: data, deadline: Waiting.deadline)
     }
 

@@ -33,8 +33,8 @@ struct CheckerTests {
         History.Operation(actor: actor, conversation: id, action: action, begun: begun, ended: ended, outcome: outcome)
     }
 
-    private static func told(_ positions: [Int]) -> [History.View.Event] {
-        positions.map { .told(position: $0, what: "change") }
+    private static func received(_ positions: [Int]) -> [History.View.Event] {
+        positions.map { .received(position: $0, what: "change") }
     }
 
     private static var mirror: Mirror {
@@ -60,11 +60,11 @@ struct CheckerTests {
                 operation("ben", .send(message: "m4"), 16, 21, .unknown), operation("cleo", .send(message: "m5"), 17, 18, .refused),
             ],
             views: [
-                History.View(user: "ana", conversation: id, events: told([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), mirror: mirror),
+                History.View(user: "ana", conversation: id, events: received([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), mirror: mirror),
                 // Ben's connection was cut after the fifth change. The changes that he had not processed were repeated.
                 History.View(
-                    user: "ben", conversation: id, events: told([1, 2, 3, 4, 5]) + [.beginAnew] + told([3, 4, 5, 6, 7, 8, 9, 10])),
-                History.View(user: "cleo", conversation: id, events: [.shown(position: 6), .listed(position: 6)] + told([5, 6, 7, 8])),
+                    user: "ben", conversation: id, events: received([1, 2, 3, 4, 5]) + [.restart] + received([3, 4, 5, 6, 7, 8, 9, 10])),
+                History.View(user: "cleo", conversation: id, events: [.shown(position: 6), .listed(position: 6)] + received([5, 6, 7, 8])),
             ],
             typing: [
                 History.Typing(reader: "ana", typist: "ben", conversation: id, action: "started", seconds: 1),
@@ -100,14 +100,14 @@ struct CheckerTests {
     }
 
     private static func index(_ position: Int, in history: History, view: Int = 0) -> Int {
-        history.views[view].events.firstIndex(of: .told(position: position, what: "change")) ?? 0
+        history.views[view].events.firstIndex(of: .received(position: position, what: "change")) ?? 0
     }
 
     /// Appends a change to the log, and delivers it to the remaining participants.
     private static func append(_ kind: Change.Kind, to history: inout History) {
         let position = history.conversations[0].log.count + 1
         history.conversations[0].log.append(Change(position: position, kind: kind))
-        for view in 0...1 { history.views[view].events += told([position]) }
+        for view in 0...1 { history.views[view].events += received([position]) }
     }
 
     /// Gives a user who has left the counts of that time, on the server and on their client. Nothing is deleted after
@@ -127,13 +127,13 @@ struct CheckerTests {
         Damage("a deletion is not told to a client", .lost) { $0.views[0].events.remove(at: index(10, in: $0)) },
         Damage("a user is not told of their own removal", .lost) { $0.views[2].events.removeLast() },
         Damage("what a replay has to bring is missing from it", .lost) { history in
-            history.views[1].events.removeAll { $0 == .told(position: 7, what: "change") }
+            history.views[1].events.removeAll { $0 == .received(position: 7, what: "change") }
         },
-        Damage("a client is told twice", .duplicated) { $0.views[0].events.insert(.told(position: 4, what: "change"), at: index(4, in: $0)) },
+        Damage("a client is told twice", .duplicated) { $0.views[0].events.insert(.received(position: 4, what: "change"), at: index(4, in: $0)) },
         Damage("two changes are told the wrong way round", .reordered) { $0.views[0].events.swapAt(index(3, in: $0), index(4, in: $0)) },
-        Damage("a user is told of what came after their removal", .leaked) { $0.views[2].events.append(.told(position: 9, what: "change")) },
+        Damage("a user is told of what came after their removal", .leaked) { $0.views[2].events.append(.received(position: 9, what: "change")) },
         Damage("a stranger is told something", .leaked) { history in
-            history.views.append(History.View(user: "dora", conversation: id, events: told([2])))
+            history.views.append(History.View(user: "dora", conversation: id, events: received([2])))
         },
         Damage("an acknowledged message is not in the log", .lost) { $0.conversations[0].log[1] = Change(position: 2, kind: .receipts) },
         Damage("a conversation that nothing else is known of is gone", .lost) { history in
@@ -176,7 +176,7 @@ struct CheckerTests {
         Damage("a participant is missing", .inconsistent) { $0.conversations[0].participants = ["ana"] },
         Damage("an unread count is wrong", .inconsistent) { $0.conversations[0].unread["ana"] = 2 },
         Damage("an unread count is not what the messages say to a user who left", .inconsistent) { history in
-            history.conversations[0].counts = ["ana": .init(said: 1, shown: 1), "cleo": .init(said: 0, shown: 2)]
+            history.conversations[0].counts = ["ana": .init(reported: 1, shown: 1), "cleo": .init(reported: 0, shown: 2)]
         },
         Damage("what was there when a user came is unread for them", .inconsistent) { history in
             let old = history.conversations[0].messages[0]
@@ -226,16 +226,16 @@ struct CheckerTests {
     }
 
     private static let variations: [Variation] = [
-        Variation("what a conversation was told with as it was shown") { $0.views[2].events = [.shown(position: 6)] + told([7, 8]) },
+        Variation("what a conversation was told with as it was shown") { $0.views[2].events = [.shown(position: 6)] + received([7, 8]) },
         Variation("messages that were loaded with the list") { history in
-            history.views[0].events = [.listed(position: 4)] + told([1, 3, 5, 6, 7, 8, 9, 10])
+            history.views[0].events = [.listed(position: 4)] + received([1, 3, 5, 6, 7, 8, 9, 10])
         },
         Variation("a deletion before the list was loaded") { history in
-            history.views[0].events = told([1, 2, 3, 4, 5, 6, 7, 8, 9]) + [.listed(position: 10)]
+            history.views[0].events = received([1, 2, 3, 4, 5, 6, 7, 8, 9]) + [.listed(position: 10)]
         },
         Variation("a message that is gone since") { $0.views[0].events.remove(at: index(4, in: $0)) },
         Variation("a conversation that went from a client and came back") { history in
-            history.views[1].events = told([1, 2, 3, 4, 5]) + [.gone] + told([3, 4, 5, 6, 7, 8, 9, 10])
+            history.views[1].events = received([1, 2, 3, 4, 5]) + [.removed] + received([3, 4, 5, 6, 7, 8, 9, 10])
         },
         Variation("what was asked for at the same time comes in any order") { history in
             history.operations[2] = operation("ana", .send(message: "m2"), 2, 4)

@@ -58,7 +58,7 @@ struct ClientRecordTests {
         let packets = [1111, 1112, 1113, 1114].map { (0.1, change($0)) } + [(0.2, answer(false))] + (1097...1120).map { (0.7, change($0)) }
         let record = record(packets + [(0.8, answer(true)), (0.9, change(1121))])
         #expect(violations(record) == [])
-        #expect(record.views[Self.conversation]?.events.filter { $0 == .beginAnew }.count == 1)
+        #expect(record.views[Self.conversation]?.events.filter { $0 == .restart }.count == 1)
     }
 
     @Test("a replay may repeat what a socket without requests was told after two seconds")

@@ -55,7 +55,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             }
         }
 
-        init(_ answer: RESTAnswer) {
+        init(_ answer: RESTResponse) {
             switch answer.status {
             case 200..<300: self = .works
             case 503 where answer.errorID == "service_unavailable" && answer.header("Retry-After") != nil: self = .unavailable
@@ -63,7 +63,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             }
         }
 
-        init(_ answer: SocketAnswer) {
+        init(_ answer: SocketResponse) {
             self = answer.isSuccess ? .works : answer.errorID == "service_unavailable" ? .unavailable : .other(answer.errorID ?? "?")
         }
     }
@@ -191,7 +191,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             let answer = try await scene.send("for the webhook")
             guard answer.isSuccess else { return Cell(answer) }
             // Always the same limit: the delivery waits for earlier ones, which may have to wait for their retry.
-            return await scene.server.isTold(of: answer, within: Self.patience) ? .works : .silent
+            return await scene.server.isDelivered(messageOf: answer, within: Self.patience) ? .works : .silent
         }
     }
 

@@ -51,7 +51,7 @@ struct DegradedScene: Sendable {
     func openCleos() async throws -> ProtocolSocket { cleos.closure == nil ? cleos : try await cleo.openSilent() }
 
     /// Sends a message from Ana over REST. If it is accepted, the webhook must deliver it.
-    func send(_ text: String) async throws -> RESTAnswer {
+    func send(_ text: String) async throws -> RESTResponse {
         server.noted(try await ana.call("POST", conversation.path + "/messages", TestUser.message(text)))
     }
 

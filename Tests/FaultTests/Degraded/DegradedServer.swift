@@ -53,48 +53,48 @@ final class DegradedServer: Sendable {
     }
 
     /// - Parameter path: the path below `/apps/:app`.
-    func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTAnswer {
+    func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTResponse {
         let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
         let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "\(type); version=3.0"]
         return try await app.system.client()
             .call(method, "/apps/\(app.app.id.uuidString.lowercased())\(path)", body: body, headers: headers, deadline: Waiting.deadline)
     }
 
-    func send(_ text: String, as user: TestUser, to conversation: Conversation) async throws -> RESTAnswer {
+    func send(_ text: String, as user: TestUser, to conversation: Conversation) async throws -> RESTResponse {
         var message = TestUser.message(text)
         message["sender_id"] = .string(user.identity)
         return noted(try await call("POST", conversation.path + "/messages", message))
     }
 
     /// Notes the answer to a sent message. If the message was accepted, the webhook must deliver it eventually.
-    func noted(_ answer: RESTAnswer) -> RESTAnswer {
+    func noted(_ answer: RESTResponse) -> RESTResponse {
         if answer.isSuccess, let message = Self.message(of: answer) { accepted.withLock { _ = $0.insert(message) } }
         return answer
     }
 
-    func isTold(of answer: RESTAnswer, within limit: Duration) async -> Bool {
+    func isDelivered(messageOf answer: RESTResponse, within limit: Duration) async -> Bool {
         guard let message = Self.message(of: answer) else { return false }
         let deadline = ContinuousClock.now + limit
-        while !told.contains(message) {
+        while !delivered.contains(message) {
             guard ContinuousClock.now < deadline, (try? await Task.sleep(for: .milliseconds(20))) != nil else { return false }
         }
         return true
     }
 
-    func untold(within limit: Duration) async -> Set<String> {
+    func undelivered(within limit: Duration) async -> Set<String> {
         let (all, deadline) = (accepted.withLock { $0 }, ContinuousClock.now + limit)
         while true {
-            let untold = all.subtracting(told)
-            if untold.isEmpty || ContinuousClock.now >= deadline { return untold }
-            guard (try? await Task.sleep(for: .milliseconds(50))) != nil else { return untold }
+            let undelivered = all.subtracting(delivered)
+            if undelivered.isEmpty || ContinuousClock.now >= deadline { return undelivered }
+            guard (try? await Task.sleep(for: .milliseconds(50))) != nil else { return undelivered }
         }
     }
 
     func stop() async { await receiver.stop() }
 
-    private var told: Set<String> { Set(receiver.events(at: Self.path).compactMap(\.id)) }
+    private var delivered: Set<String> { Set(receiver.events(at: Self.path).compactMap(\.id)) }
 
-    private static func message(of answer: RESTAnswer) -> String? {
+    private static func message(of answer: RESTResponse) -> String? {
         answer.json["id"].string?.split(separator: "/").last.map { $0.lowercased() }
     }
 }

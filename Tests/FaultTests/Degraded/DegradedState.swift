@@ -36,9 +36,9 @@ enum DegradedState: CaseIterable, Sendable {
     /// Restores the dependency; nothing else is restarted.
     func end(_ cluster: Cluster) async throws {
         switch self {
-        case .postgresStopped: try await cluster.postgres.startAgain()
+        case .postgresStopped: try await cluster.postgres.restart()
         case .postgresHangs: await cluster.postgres.resume()
-        case .redisStopped: try await cluster.redis.startAgain()
+        case .redisStopped: try await cluster.redis.restart()
         case .redisHangs: await cluster.redis.resume()
         case .conversationsAway: for process in cluster.instances(of: .conversations) { try await process.start() }
         case .metadataAway: for process in cluster.instances(of: .metadata) { try await process.start() }

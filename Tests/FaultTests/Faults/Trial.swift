@@ -58,7 +58,7 @@ struct Trial: Sendable {
                 for (index, fault) in faults.enumerated() {
                     group.addTask {
                         var generator = SeededGenerator(seed: seed &+ UInt64(index))
-                        try await fault.happen(to: cluster, under: load, for: period, &generator)
+                        try await fault.inject(into: cluster, under: load, for: period, &generator)
                     }
                 }
                 try await group.waitForAll()

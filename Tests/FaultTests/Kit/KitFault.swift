@@ -55,15 +55,16 @@ enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
 
 extension KitFault {
     /// Injects the fault, waits, and ends it.
-    func happen(to cluster: Cluster, _ devices: [KitDevice], disk: SmallDisk?, for period: Duration, _ generator: inout SeededGenerator) async throws
-    {
+    func inject(
+        into cluster: Cluster, _ devices: [KitDevice], disk: SmallDisk?, for period: Duration, _ generator: inout SeededGenerator
+    ) async throws {
         switch self {
         case .appsKilled: try await Task.sleep(for: period)
         case .gatewayKilled: try await kill(generator.pick(cluster.instances(of: .gateway)), for: period)
         case .conversationsKilled: try await kill(generator.pick(cluster.instances(of: .conversations)), for: period)
         case .metadataKilled: try await kill(generator.pick(cluster.instances(of: .metadata)), for: period)
         case .presenceKilled: try await kill(generator.pick(cluster.instances(of: .presence)), for: period)
-        case .networkCut, .networkSlow, .networkFlapping: try await happenToNetwork(of: devices, for: period, &generator)
+        case .networkCut, .networkSlow, .networkFlapping: try await injectIntoNetwork(of: devices, for: period, &generator)
         case .clockAhead, .clockBehind:
             let seconds = self == .clockAhead ? 7200 : -7200
             for device in devices { try device.clock?.jump(to: seconds) }
@@ -88,7 +89,7 @@ extension KitFault {
         try await process.start()
     }
 
-    private func happenToNetwork(of devices: [KitDevice], for period: Duration, _ generator: inout SeededGenerator) async throws {
+    private func injectIntoNetwork(of devices: [KitDevice], for period: Duration, _ generator: inout SeededGenerator) async throws {
         let end = ContinuousClock.now + period
         switch self {
         case .networkCut:
@@ -129,7 +130,7 @@ extension KitFault {
                     var generator = SeededGenerator(seed: seed)
                     // A store that is damaged twice may be entirely unreadable. A store that does not exist yet cannot
                     // be damaged.
-                    if let lost = try? kind.happen(below: device.folder, &generator) { await device.noteDamage(lost: lost) }
+                    if let lost = try? kind.inject(below: device.folder, &generator) { await device.noteDamage(lost: lost) }
                 }
             }
             try await Task.sleep(for: period / (2 * rounds))

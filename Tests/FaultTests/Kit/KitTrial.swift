@@ -85,7 +85,7 @@ struct KitTrial: Sendable {
                 for (index, fault) in faults.enumerated() {
                     group.addTask {
                         var generator = SeededGenerator(seed: seed &+ UInt64(index))
-                        try await fault.happen(to: cluster, devices, disk: disk, for: period, &generator)
+                        try await fault.inject(into: cluster, devices, disk: disk, for: period, &generator)
                     }
                 }
                 try await group.waitForAll()

@@ -14,7 +14,7 @@ enum StoreDamage: Sendable {
 
     /// Damages a store.
     /// - Returns: the unsent changes that have become unreadable, as stored records.
-    func happen(below folder: String, _ generator: inout SeededGenerator) throws -> [String] {
+    func inject(below folder: String, _ generator: inout SeededGenerator) throws -> [String] {
         guard let store = try Self.store(below: folder) else { return [] }
         let before = try Self.unsent(in: store)
         // Most of a young store is in its log. Move it into the file, as in a store that has been in use for some time.

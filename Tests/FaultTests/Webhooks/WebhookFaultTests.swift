@@ -115,7 +115,7 @@ struct WebhookFaultTests {
     }
 
     /// Repeats a request until it succeeds. The requests are idempotent: a message whose id is in use has arrived.
-    private func insist(_ ask: () async throws -> RESTAnswer) async throws {
+    private func insist(_ ask: () async throws -> RESTResponse) async throws {
         let end = ContinuousClock.now + .seconds(120)
         while true {
             if let answer = try? await ask(), answer.isSuccess || answer.json["id"].string == "id_in_use" { return }
@@ -150,11 +150,11 @@ struct WebhookFaultTests {
         receiver.set(.slow(.milliseconds(300)), for: "/judge")
         await cluster.redis.kill()
         try await Task.sleep(for: period)
-        try await cluster.redis.startAgain()
+        try await cluster.redis.restart()
         receiver.set(.accept, for: "/judge")
         await cluster.postgres.kill()
         try await Task.sleep(for: period)
-        try await cluster.postgres.startAgain()
+        try await cluster.postgres.restart()
         for process in cluster.instances(of: .webhooks) { await process.kill() }
         try await kill(.conversations, 1)
         for process in cluster.instances(of: .webhooks) { try await process.start() }

@@ -14,12 +14,12 @@ struct OutboxTests {
         baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org", fullReceiptRecipients: 25,
         locateContent: { _ in ContentLocation(downloadURL: nil, expiration: nil) })
 
-    private func packet() -> Rendering { Rendering([renderer.numbersChanged(Fixture.conversation, at: Position(1))], in: answers) }
+    private func packet() -> Rendering { Rendering([renderer.countsChanged(Fixture.conversation, at: Position(1))], in: answers) }
 
     private func large() -> Rendering {
         let effects = (0..<80).map { MetadataEffect(path: MetadataPath(trusted: "key\($0)"), value: String(repeating: "x", count: 2000)) }
         let change = Fixture.change(5, .metadataChanged(effects))
-        let variant = Variant(of: change, for: Fixture.ben, version: .v3, includesNumbers: true)
+        let variant = Variant(of: change, for: Fixture.ben, version: .v3, includesCounts: true)
         return Rendering(renderer.tails(for: change, variant: variant), in: answers)
     }
 

@@ -147,7 +147,7 @@ func delete(_ path: String) -> MetadataOperation { .delete(MetadataPath(trusted:
 
 extension Change {
     /// The effects of a metadata change as text: `path=value` or `-path`.
-    var told: [String] {
+    var effectDescriptions: [String] {
         guard case .metadataChanged(let effects) = content else { return ["?"] }
         return effects.map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" }
     }

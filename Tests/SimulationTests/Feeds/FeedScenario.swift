@@ -63,7 +63,7 @@ struct FeedScenario {
     /// which is disabled.
     var isReliable = false
     /// True if messages are read and deleted, and packets carry counts.
-    var hasNumbers = true
+    var hasCounts = true
     /// The number of clients, per thousand, that request nothing on their first connection, or late.
     var listeners = 0
 
@@ -119,17 +119,17 @@ struct FeedScenario {
 
     /// - Parameters:
     ///   - isPlain: true for the world that a seed produced before counts and listening clients were introduced.
-    ///   - pressed: a rule that should matter often.
+    ///   - focused: a rule that should matter often.
     ///   - isLate: true for a world in which clients request late, gateways and clients pause for seconds, replays
     ///     fail, and Redis is cut at the same time.
     init(
-        _ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, pressed: Sabotage? = nil,
+        _ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, focused: Sabotage? = nil,
         isLate: Bool = false
     ) {
         self.sabotage = sabotage
         // Repairs of lost publications would mask the violation of these two rules.
-        self.isReliable = isReliable || pressed == .earlyEntriesDropped || pressed == .staleCatchUps
-        hasNumbers = !isPlain
+        self.isReliable = isReliable || focused == .earlyEntriesDropped || focused == .staleCatchUps
+        hasCounts = !isPlain
         conversations = simulation.int(1...5)
         users = simulation.int(2...5)
         gateways = simulation.int(1...3)
@@ -156,7 +156,7 @@ struct FeedScenario {
             // Only faults of clients keep the network reliable.
             faults = 5...7
         }
-        if let pressed { press(pressed) }
+        if let focused { focus(focused) }
         if isLate { beLate() }
     }
 
@@ -169,7 +169,7 @@ struct FeedScenario {
     }
 
     /// Adjusts the world so that a rule matters often. In a general world, the relevant states are rare.
-    private mutating func press(_ rule: Sabotage) {
+    private mutating func focus(_ rule: Sabotage) {
         hideShare = 0
         switch rule {
         case .noAttachRule:

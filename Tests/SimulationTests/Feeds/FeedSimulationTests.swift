@@ -90,20 +90,20 @@ struct FeedSimulationTests {
     }
 
     @Test("so is one that counts rarely, where it counts often", arguments: rarely)
-    func pressed(rule: FeedScenario.Sabotage) {
-        let isNoticed = (1...20).contains { !FeedWorld.run($0, sabotage: rule, pressed: rule).isGood }
+    func focused(rule: FeedScenario.Sabotage) {
+        let isNoticed = (1...20).contains { !FeedWorld.run($0, sabotage: rule, focused: rule).isGood }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")
     }
 
     @Test("where a rule counts often, nothing is amiss as long as it is kept", arguments: rarely)
     func kept(rule: FeedScenario.Sabotage) {
         // Many worlds: with many seeds, a hundred in each.
-        Seeds.check(Array(Seeds.chosen(5).prefix(100)), suite: Self.suite) { FeedWorld.run($0, pressed: rule) }
+        Seeds.check(Array(Seeds.chosen(5).prefix(100)), suite: Self.suite) { FeedWorld.run($0, focused: rule) }
     }
 
     @Test("conversations that users have come to are held back where others are owed, and nothing is amiss by that")
     func heldBack() {
-        let reports = Seeds.chosen(5).map { FeedWorld.run($0, pressed: .answerBeforeJoins) }
+        let reports = Seeds.chosen(5).map { FeedWorld.run($0, focused: .answerBeforeJoins) }
         for report in reports where !report.isGood { Issue.record(Comment(rawValue: report.complaint(suite: Self.suite))) }
         #expect(reports.contains { $0.counts["sent ahead of what is held back", default: 0] > 0 })
     }

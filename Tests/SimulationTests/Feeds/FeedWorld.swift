@@ -27,11 +27,11 @@ final class FeedWorld: @unchecked Sendable {
 
     static func run(
         _ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false,
-        pressed: FeedScenario.Sabotage? = nil, isLate: Bool = false, follow: ((String) -> Void)? = nil
+        focused: FeedScenario.Sabotage? = nil, isLate: Bool = false, follow: ((String) -> Void)? = nil
     ) -> RunReport {
         let simulation = Simulation(seed: seed)
         simulation.follow = follow
-        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, pressed: pressed, isLate: isLate)
+        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, focused: focused, isLate: isLate)
         let world = FeedWorld(simulation, scenario)
         defer { world.end() }
         return world.run()
@@ -159,7 +159,7 @@ final class FeedWorld: @unchecked Sendable {
             let burst = simulation.chance(20) ? simulation.int(2...60) : 1
             for _ in 0..<burst {
                 // Users who are not participants do nothing, and an action without an effect is not a change.
-                let change = scenario.hasNumbers ? log.act(user, in: conversation) : log.send(user, to: conversation)
+                let change = scenario.hasCounts ? log.act(user, in: conversation) : log.send(user, to: conversation)
                 if let change { pubSub.publish(.change(change), on: .conversation(conversation)) }
             }
         }

@@ -21,8 +21,8 @@ final class LogService {
         /// The users from whom a block hides each message, as a bit set.
         var hiddenFrom: [UInt64] = []
         /// The messages that do not count as unread, by user and message.
-        var isUncounted: [[Bool]]
-        var numbers: [UserNumbers]
+        var isExcluded: [[Bool]]
+        var userCounts: [UserCounts]
         /// The counts that each user must see after each change.
         var counts: [[Counts]] = []
         /// The counts that a user would have seen after a change, before they deleted the conversation from their
@@ -55,7 +55,7 @@ final class LogService {
     static let app = AppID(rawValue: UUID(uuid: (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)))
     /// A user who is in no conversation, and meaningless counts.
     static let nobody = UserID(trusted: "nobody")
-    static let noNumbers = UserNumbers(uncounted: 0, hidden: 0, position: .zero)
+    static let noCounts = UserCounts(excluded: 0, hidden: 0, position: .zero)
     /// The margins of the database: how far before the requested time heads are searched, and how far back at most.
     private static let headsMargin: Int64 = 30_000_000
     private static let headsWindow: Int64 = 120_000_000
@@ -82,8 +82,8 @@ final class LogService {
         let nobody = [Position?](repeating: nil, count: scenario.users)
         conversations = Array(
             repeating: Conversation(
-                firstJoined: nobody, leftAt: nobody, isUncounted: Array(repeating: [], count: scenario.users),
-                numbers: Array(repeating: Self.noNumbers, count: scenario.users),
+                firstJoined: nobody, leftAt: nobody, isExcluded: Array(repeating: [], count: scenario.users),
+                userCounts: Array(repeating: Self.noCounts, count: scenario.users),
                 deletions: Array(repeating: Deletion(), count: scenario.users)), count: scenario.conversations)
         own = Array(repeating: [], count: scenario.users)
     }
@@ -123,15 +123,15 @@ final class LogService {
         var change = Change(
             appID: Self.app, conversationID: ids[index], position: head(of: index).next,
             createdAt: stamp(after: conversations[index].log.last?.createdAt),
-            actor: actor.map { userIDs[$0] }, origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content,
+            actor: actor.map { userIDs[$0] }, origin: nil, messageCount: conversations[index].messages, counts: [:], content: content,
             hiddenFrom: users(hiddenFrom).map { userIDs[$0] })
         conversations[index].log.append(change)
         simulation.note(.init(what: "committed in conversation", a: index, b: actor ?? -1, c: change.position.rawValue))
         conversations[index].members.append(members)
         noteCounts(of: index, members)
         for user in altered {
-            conversations[index].numbers[user].position = change.position
-            change.numbers[userIDs[user]] = conversations[index].numbers[user]
+            conversations[index].userCounts[user].position = change.position
+            change.counts[userIDs[user]] = conversations[index].userCounts[user]
         }
         return change
     }
@@ -147,7 +147,7 @@ final class LogService {
                     if members & (1 << UInt64(user)) == 0, conversation.leftAt[user] != head(of: index) {
                         return conversation.counts.last?[user] ?? Counts(unread: 0, total: 0)
                     }
-                    let numbers = conversation.numbers[user]
+                    let numbers = conversation.userCounts[user]
                     return Counts(unread: numbers.unread(of: conversation.messages), total: numbers.total(of: conversation.messages))
                 })
     }
@@ -199,10 +199,10 @@ final class LogService {
         )
     }
 
-    private func uncount(_ ordinal: Int64, for user: Int, in index: Int) -> Bool {
-        guard !conversations[index].isUncounted[user][Int(ordinal) - 1] else { return false }
-        conversations[index].isUncounted[user][Int(ordinal) - 1] = true
-        conversations[index].numbers[user].uncounted += 1
+    private func exclude(_ ordinal: Int64, for user: Int, in index: Int) -> Bool {
+        guard !conversations[index].isExcluded[user][Int(ordinal) - 1] else { return false }
+        conversations[index].isExcluded[user][Int(ordinal) - 1] = true
+        conversations[index].userCounts[user].excluded += 1
         return true
     }
 
@@ -215,8 +215,8 @@ final class LogService {
         // For a user from whom a message is hidden, it has counted as deleted from the beginning.
         let altered = users(members & ~hiddenFrom)
         for user in altered where ordinal > conversations[index].deletions[user].ordinal {
-            conversations[index].numbers[user].hidden += 1
-            _ = uncount(ordinal, for: user, in: index)
+            conversations[index].userCounts[user].hidden += 1
+            _ = exclude(ordinal, for: user, in: index)
         }
         return append(
             .messageDeleted(id: messageID(index, ordinal), ordinal: ordinal, lastMessage: Change.LastMessage(changed: false, message: nil)),
@@ -224,19 +224,19 @@ final class LogService {
     }
 
     private func read(_ user: Int, in index: Int) -> Change? {
-        guard let found = conversations[index].isUncounted[user].lastIndex(of: false) else { return nil }
+        guard let found = conversations[index].isExcluded[user].lastIndex(of: false) else { return nil }
         let ordinal = Int64(found + 1)
-        _ = uncount(ordinal, for: user, in: index)
+        _ = exclude(ordinal, for: user, in: index)
         let receipt = Change.Receipt(
             user: userIDs[user], messageID: messageID(index, ordinal), ordinal: ordinal, status: .read, sender: userIDs[0])
         return append(.receipts([receipt]), by: user, to: index, members: conversations[index].current, altering: [user])
     }
 
     private func readAll(_ user: Int, in index: Int) -> Change? {
-        guard conversations[index].isUncounted[user].contains(false) else { return nil }
-        for ordinal in 1...conversations[index].messages { _ = uncount(ordinal, for: user, in: index) }
+        guard conversations[index].isExcluded[user].contains(false) else { return nil }
+        for ordinal in 1...conversations[index].messages { _ = exclude(ordinal, for: user, in: index) }
         return append(
-            .allRead(user: userIDs[user], upTo: head(of: index), toldTo: nil), by: user, to: index, members: conversations[index].current,
+            .allRead(user: userIDs[user], upTo: head(of: index), audience: nil), by: user, to: index, members: conversations[index].current,
             altering: [user])
     }
 
@@ -255,11 +255,11 @@ final class LogService {
         conversations[index].isDeleted.append(false)
         conversations[index].hiddenFrom.append(hiddenFrom)
         for user in userIDs.indices {
-            conversations[index].isUncounted[user].append(false)
+            conversations[index].isExcluded[user].append(false)
         }
         let altered = isNamed ? [] : [actor] + users(hiddenFrom)
-        for user in altered { _ = uncount(ordinal, for: user, in: index) }
-        for user in users(hiddenFrom) { conversations[index].numbers[user].hidden += 1 }
+        for user in altered { _ = exclude(ordinal, for: user, in: index) }
+        for user in users(hiddenFrom) { conversations[index].userCounts[user].hidden += 1 }
         let id = messageID(index, ordinal)
         let message = Message(
             id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal,
@@ -288,7 +288,7 @@ final class LogService {
 
     /// Returns the time from which `user` must receive a change. For changes during a deletion it is the time of the
     /// restore.
-    func owedSince(_ change: Change, of index: Int, by user: Int) -> Timestamp {
+    func requiredSince(_ change: Change, of index: Int, by user: Int) -> Timestamp {
         let deletion = conversations[index].deletions[user]
         return change.position <= deletion.returnedWith ? max(change.createdAt, deletion.returnedAt) : change.createdAt
     }
@@ -302,11 +302,11 @@ final class LogService {
             conversations[index].firstJoined[user] = conversations[index].firstJoined[user] ?? position
             conversations[index].leftAt[user] = nil
             // All earlier messages count as read.
-            conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
+            conversations[index].isExcluded[user] = conversations[index].isExcluded[user].map { _ in true }
             let ordinal = Int(conversations[index].deletions[user].ordinal)
             let later = conversations[index].isDeleted.indices.dropFirst(ordinal)
             let hidden = ordinal + later.count { conversations[index].isDeleted[$0] || conversations[index].hiddenFrom[$0] & bit != 0 }
-            conversations[index].numbers[user] = UserNumbers(uncounted: conversations[index].messages, hidden: Int64(hidden), position: position)
+            conversations[index].userCounts[user] = UserCounts(excluded: conversations[index].messages, hidden: Int64(hidden), position: position)
             additions.append((simulation.now, user, index, position))
         } else {
             conversations[index].leftAt[user] = position
@@ -356,8 +356,8 @@ final class LogService {
         conversations[index].counts[Int(position.rawValue) - 1][user] = Counts(unread: 0, total: 0)
         let entry = Position(Int64(own[user].count + 1))
         conversations[index].deletions[user] = Deletion(entry: entry, upTo: position, ordinal: messages, isWhole: true)
-        conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
-        conversations[index].numbers[user] = UserNumbers(uncounted: messages, hidden: messages, position: position)
+        conversations[index].isExcluded[user] = conversations[index].isExcluded[user].map { _ in true }
+        conversations[index].userCounts[user] = UserCounts(excluded: messages, hidden: messages, position: position)
         return append(.conversationHidden(ids[index], upTo: position, wholly: true), toLogOf: user)
     }
 
@@ -393,8 +393,8 @@ final class LogService {
         return conversations[conversation].leftAt[user] ?? head(of: conversation)
     }
 
-    private func numbers(of user: Int, in index: Int, at position: Position) -> UserNumbers {
-        var numbers = conversations[index].numbers[user]
+    private func userCounts(of user: Int, in index: Int, at position: Position) -> UserCounts {
+        var numbers = conversations[index].userCounts[user]
         numbers.position = position
         return numbers
     }
@@ -416,7 +416,7 @@ final class LogService {
             guard conversations[index].leftAt[user] == nil || isListed(index, for: user) || after < end else { continue }
             entries.append(
                 BaselineEntry(
-                    id: ids[index], position: end, after: after, numbers: numbers(of: user, in: index, at: end),
+                    id: ids[index], position: end, after: after, counts: userCounts(of: user, in: index, at: end),
                     messageCount: messages(of: index, at: end),
                     isParticipant: conversations[index].leftAt[user] == nil, oldestAt: after < end ? log[begin].createdAt : nil))
         }
@@ -437,7 +437,7 @@ final class LogService {
     /// - Parameter cursors: sorted by conversation.
     func readLogs(of user: Int, _ cursors: [(conversation: Int, after: Position)], userAfter: Position?) -> LogPage {
         var found: [(time: Timestamp, log: Int, entry: LogPage.Entry)] = []
-        var numbers: [ConversationID: LogPage.Numbers] = [:]
+        var numbers: [ConversationID: LogPage.Counts] = [:]
         for (index, after) in cursors {
             guard let end = end(of: index, for: user), let first = conversations[index].firstJoined[user] else { continue }
             let begin = max(Int(after.rawValue), Int(first.rawValue) - 1)
@@ -446,8 +446,8 @@ final class LogService {
                 let isTold = isTold(change, of: index, to: user)
                 found.append((change.createdAt, index, isTold ? .change(change) : .skipped(ids[index], change.position)))
             }
-            numbers[ids[index]] = LogPage.Numbers(
-                numbers: self.numbers(of: user, in: index, at: end), messageCount: messages(of: index, at: end),
+            numbers[ids[index]] = LogPage.Counts(
+                counts: self.userCounts(of: user, in: index, at: end), messageCount: messages(of: index, at: end),
                 isParticipant: conversations[index].leftAt[user] == nil, isListed: isListed(index, for: user))
         }
         if let userAfter {
@@ -458,18 +458,18 @@ final class LogService {
         }
         // The entries of one log are already in order, and their times never decrease: the index breaks ties.
         let ordered = found.enumerated().sorted { ($0.element.time, $0.element.log, $0.offset) < ($1.element.time, $1.element.log, $1.offset) }
-        return LogPage(entries: ordered.prefix(limit).map(\.element.entry), reachesHeads: found.count <= limit, numbers: numbers)
+        return LogPage(entries: ordered.prefix(limit).map(\.element.entry), reachesHeads: found.count <= limit, counts: numbers)
     }
 
     /// - Parameter users: the users whose counts are requested as well; only those of participants are returned.
     func changes(of index: Int, after position: Position, users: [Int]) -> ChangePage {
         let log = conversations[index].log
         let begin = min(Int(position.rawValue), log.count)
-        var numbers: [UserID: UserNumbers] = [:]
+        var numbers: [UserID: UserCounts] = [:]
         for user in users where conversations[index].current & (1 << UInt64(user)) != 0 {
-            numbers[userIDs[user]] = self.numbers(of: user, in: index, at: head(of: index))
+            numbers[userIDs[user]] = self.userCounts(of: user, in: index, at: head(of: index))
         }
-        return ChangePage(changes: Array(log[begin..<min(log.count, begin + limit)]), head: head(of: index), numbers: numbers)
+        return ChangePage(changes: Array(log[begin..<min(log.count, begin + limit)]), head: head(of: index), counts: numbers)
     }
 
     func userChanges(of user: Int, after position: Position) -> [UserChange] {
@@ -482,7 +482,7 @@ final class LogService {
         return ConversationView(
             conversation: StrataModel.Conversation(
                 id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil, position: end),
-            isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil, numbers: numbers(of: user, in: index, at: end),
+            isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil, counts: userCounts(of: user, in: index, at: end),
             messageCount: messages(of: index, at: end))
     }
 

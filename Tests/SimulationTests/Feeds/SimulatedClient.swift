@@ -13,7 +13,7 @@ final class SimulatedClient {
     private var session: Timestamp?
     private var lastStamp: Timestamp?
     /// The start of a replay that has not succeeded yet. It is retried from the same time.
-    private var owedFrom: Timestamp?
+    private var pendingReplayStart: Timestamp?
     private var pipe: SimulatedPipe?
     private var socket: SimulatedSocket?
     private var attempt = 0
@@ -83,7 +83,7 @@ final class SimulatedClient {
             // The time from a client's session to its lists is longer than any commit: its lists contain everything
             // stamped before the session.
             session =
-                session ?? Timestamp(world.scenario.hasNumbers ? simulation.now - LogService.longestCommit - simulation.span(0...10_000_000) : 0)
+                session ?? Timestamp(world.scenario.hasCounts ? simulation.now - LogService.longestCommit - simulation.span(0...10_000_000) : 0)
             // The client has just loaded its lists.
             for id in counts.indices {
                 counts[id] = currentCounts(of: id)
@@ -129,8 +129,8 @@ final class SimulatedClient {
 
     private func ask(_ socket: SimulatedSocket) {
         guard self.socket === socket else { return }
-        let from = world.scenario.hasNumbers ? owedFrom ?? lastStamp : lastStamp
-        owedFrom = from
+        let from = world.scenario.hasCounts ? pendingReplayStart ?? lastStamp : lastStamp
+        pendingReplayStart = from
         isReplayDue = false
         socket.home.loop.execute(.init(what: "request of client", a: number)) {
             if let from { socket.askedForReplay(from: from) } else { socket.asked() }
@@ -156,7 +156,7 @@ final class SimulatedClient {
         attempt += 1
         pipe = nil
         socket = nil
-        judgeWhatIsOwed()
+        checkMissing()
         // The gateway notices the loss later.
         simulation.after(simulation.span(0...3_000_000), .init(what: "gateway notices the end of socket", a: lost.number)) {
             lost.home.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
@@ -222,8 +222,8 @@ final class SimulatedClient {
         case .replayAnswered(let succeeded):
             // From here on the connection may be lost.
             if succeeded {
-                judgeWhatIsOwed()
-                owedFrom = nil
+                checkMissing()
+                pendingReplayStart = nil
                 needsReplay = false
             }
             hasReplayFailed = !succeeded
@@ -311,37 +311,37 @@ final class SimulatedClient {
         settledSince = settled
         guard simulation.now - settled >= Self.delay else { return }
         let end = Timestamp(simulation.now - Self.delay)
-        forEachOwed { id, change in
-            if world.log.owedSince(change, of: id, by: user) < end {
+        forEachMissing { id, change in
+            if world.log.requiredSince(change, of: id, by: user) < end {
                 complain("waits for change \(change.position) of conversation \(id), though nothing is lost")
             }
         }
-        for change in world.log.own[user] where isOwed(change) && change.createdAt < end {
+        for change in world.log.own[user] where isMissing(change) && change.createdAt < end {
             complain("waits for entry \(change.position) of its own log, though nothing is lost")
         }
     }
 
     /// Checks, after a loss of the connection, that all missing changes will be in the next replay.
-    private func judgeWhatIsOwed() {
+    private func checkMissing() {
         // A replay does not contain what could not be shown.
         guard let lastStamp, world.scenario.unshowable == 0 else { return }
         let begin = lastStamp.advanced(by: .seconds(-30))
-        forEachOwed { id, change in
-            if world.log.owedSince(change, of: id, by: user) < begin {
+        forEachMissing { id, change in
+            if world.log.requiredSince(change, of: id, by: user) < begin {
                 complain("a replay would not bring change \(change.position) of conversation \(id)")
             }
         }
-        for change in world.log.own[user] where isOwed(change) && change.createdAt < begin {
+        for change in world.log.own[user] where isMissing(change) && change.createdAt < begin {
             complain("a replay would not bring entry \(change.position) of the own log")
         }
     }
 
     func judgeAll() {
         if pipe == nil { complain("has no connection in the end") }
-        forEachOwed { id, change in complain("was never told change \(change.position) of conversation \(id)") }
-        for change in world.log.own[user] where isOwed(change) { complain("was never told entry \(change.position) of its own log") }
+        forEachMissing { id, change in complain("was never told change \(change.position) of conversation \(id)") }
+        for change in world.log.own[user] where isMissing(change) { complain("was never told entry \(change.position) of its own log") }
         for id in goneUpTo.indices where goneUpTo[id] != nil && !isGone(id) { complain("does not see conversation \(id), which has come back") }
-        guard world.scenario.hasNumbers else { return }
+        guard world.scenario.hasCounts else { return }
         for id in counts.indices where counts[id] != currentCounts(of: id) && !mayBeUnshown(id) {
             // A deleted conversation has nothing left to count.
             if isGone(id), counts[id] == LogService.Counts(unread: 0, total: 0) { continue }
@@ -354,14 +354,14 @@ final class SimulatedClient {
     /// Returns true if the user left the conversation, possibly before it could be shown.
     private func mayBeUnshown(_ id: Int) -> Bool { world.scenario.unshowable > 0 && world.log.conversations[id].leftAt[user] != nil }
 
-    private func isOwed(_ change: UserChange) -> Bool {
+    private func isMissing(_ change: UserChange) -> Bool {
         let index = Int(change.position.rawValue)
         // A restored conversation is shown by its entry or by a catch-up.
         if case .conversationShown = change.content { return false }
         return change.createdAt.microseconds >= since && !(index < seenOwn.count && seenOwn[index])
     }
 
-    private func forEachOwed(_ body: (Int, Change) -> Void) {
+    private func forEachMissing(_ body: (Int, Change) -> Void) {
         for id in seen.indices where !mayBeUnshown(id) {
             // Search backwards while a change can be relevant.
             let upTo = world.log.conversations[id].deletions[user].upTo

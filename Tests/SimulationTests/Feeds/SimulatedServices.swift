@@ -53,7 +53,7 @@ extension SimulatedServices: ChangeSource {
         return call("repair at the log", isAnswered: sabotage != .noRepair, on: loop) { log in
             var page = log.changes(of: log.index(of: conversation), after: position, users: users.map { log.index(of: $0) })
             // A change with counts of other users only leaves the known counts unchanged.
-            if isFalse { for index in page.changes.indices { page.changes[index].numbers = [LogService.nobody: LogService.noNumbers] } }
+            if isFalse { for index in page.changes.indices { page.changes[index].counts = [LogService.nobody: LogService.noCounts] } }
             return page
         }
     }

@@ -143,7 +143,7 @@ extension SimulatedSocket {
     }
 
     private func counts(of view: ConversationView) -> LogService.Counts? {
-        world.scenario.hasNumbers ? LogService.Counts(unread: view.unreadCount, total: view.totalCount) : nil
+        world.scenario.hasCounts ? LogService.Counts(unread: view.unreadCount, total: view.totalCount) : nil
     }
 
     private func shown(_ view: ConversationView, at position: Position) -> SimulatedPipe.Content {
@@ -186,7 +186,7 @@ extension SimulatedSocket: AttachableSocket {
     func willAttach(_ conversations: Set<ConversationID>) { schedule.membership.pending = conversations }
 
     func sendSummary(_ summary: ReplayPlan.Summary) {
-        guard world.scenario.hasNumbers, sabotage != .noSummaries else { return }
+        guard world.scenario.hasCounts, sabotage != .noSummaries else { return }
         let counts = LogService.Counts(unread: summary.unread, total: summary.total)
         send(.numbers(world.log.index(of: summary.id), at: summary.position, counts), stamp: registry.stamp().time)
     }

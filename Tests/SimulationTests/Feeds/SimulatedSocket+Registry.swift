@@ -44,13 +44,13 @@ extension SimulatedSocket: RegisteredSocket {
         // restore.
         let view = Position(data?["position"]?.integerValue ?? 1)
         let counts = LogService.Counts(unread: data?["unread_message_count"]?.integerValue, total: data?["total_message_count"]?.integerValue)
-        guard world.scenario.hasNumbers else { return .ownShown(position, index, view: view, nil) }
+        guard world.scenario.hasCounts else { return .ownShown(position, index, view: view, nil) }
         return .ownShown(position, index, view: world.log.position(of: counts, in: index, since: view, for: user), counts)
     }
 
     func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp) {
         if phase == .waiting { return }
-        guard OutgoingQueue.admitsEphemeral(isWritable: pipe.isWritable) else {
+        guard OutgoingBuffer.admitsEphemeral(isWritable: pipe.isWritable) else {
             world.counts["ephemerals dropped", default: 0] += 1
             return
         }

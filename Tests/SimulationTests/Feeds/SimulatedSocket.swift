@@ -23,7 +23,7 @@ final class SimulatedSocket: @unchecked Sendable {
     var isOpen: Bool { schedule.isOpen }
     private(set) var isClosing = false
     var sequence = PacketSequence()
-    private var queue = OutgoingQueue()
+    private var outgoing = OutgoingBuffer()
     private var outbox: [SimulatedPipe.Packet] = []
     private(set) var outboxBytes = 0
     /// The creation time of the session, by the database's clock.
@@ -127,7 +127,7 @@ final class SimulatedSocket: @unchecked Sendable {
         outbox = []
         outboxBytes = 0
         guard !isClosing else { return 0 }
-        if case .abandon = queue.admit(bytes, isWritable: pipe.isWritable, bound: world.scenario.backlogBound), sabotage != .noBound {
+        if case .abandon = outgoing.admit(bytes, isWritable: pipe.isWritable, bound: world.scenario.backlogBound), sabotage != .noBound {
             world.counts["abandoned", default: 0] += 1
             abandon()
             return 0
@@ -166,7 +166,7 @@ final class SimulatedSocket: @unchecked Sendable {
     private func becameWritable() {
         home.loop.execute(.init(what: "writable", a: number)) { [self] in
             guard isOpen, pipe.isWritable else { return }
-            queue.drained()
+            outgoing.drained()
             let waiters = drainWaiters
             drainWaiters = []
             for waiter in waiters { waiter() }

@@ -121,8 +121,8 @@ struct Checker {
             let unread = mustHaveRead[message.id, default: []].intersection(message.recipients).subtracting(message.readers)
             for user in unread { found(.inconsistent, "\(id): \(user) came after \(message.id), and has not read it") }
         }
-        for (user, count) in conversation.counts where count.said != count.shown {
-            found(.inconsistent, "\(id): unread for \(user) is \(count.said), and \(count.shown) messages say so")
+        for (user, count) in conversation.counts where count.reported != count.shown {
+            found(.inconsistent, "\(id): unread for \(user) is \(count.reported), and \(count.shown) messages say so")
         }
         for (user, count) in conversation.unread {
             let recount = conversation.messages.filter { $0.sender != user && $0.recipients.contains(user) && !$0.readers.contains(user) }.count
@@ -239,11 +239,11 @@ struct Checker {
         var (last, known): (Int, Set<String>) = (0, [])
         for event in view.events {
             switch event {
-            case .beginAnew: (last, known) = (0, [])
-            case .gone: (last, known) = (0, [])
+            case .restart: (last, known) = (0, [])
+            case .removed: (last, known) = (0, [])
             case .shown(let position): contained = max(contained, position)
             case .listed(let position): listed = max(listed, position)
-            case .told(let position, let what):
+            case .received(let position, let what):
                 if position < last { found(.reordered, "\(name): position \(position) after \(last)") }
                 if !known.insert("\(position) \(what)").inserted { found(.duplicated, "\(name): \(what) at \(position)") }
                 last = max(last, position)

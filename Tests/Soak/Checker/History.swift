@@ -45,15 +45,15 @@ struct History: Sendable {
     struct View: Sendable {
         enum Event: Sendable, Equatable {
             /// A point after which changes may be repeated: a new connection, or another replay on the same one.
-            case beginAnew
+            case restart
             /// A packet. `what` distinguishes packets with the same position.
-            case told(position: Int, what: String)
+            case received(position: Int, what: String)
             /// The whole conversation at `position`, from the packet of its creation or from a load.
             case shown(position: Int)
             /// A load of the messages. The list contains all messages up to `position`.
             case listed(position: Int)
             /// The conversation was removed from the client. Later changes are new to it.
-            case gone
+            case removed
         }
 
         let user: String
@@ -128,7 +128,7 @@ struct History: Sendable {
 
         struct Count: Sendable {
             /// `unread_message_count`.
-            let said: Int
+            let reported: Int
             /// The number of messages with `is_unread`.
             let shown: Int
         }

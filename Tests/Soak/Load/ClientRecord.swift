@@ -34,7 +34,7 @@ struct ClientRecord {
     /// Ends all typing indicators. They are not replayed, so a client clears them when the connection closes.
     mutating func connectionClosed() { for id in typists.keys { forgetTypists(in: id) } }
 
-    private mutating func beginViewsAnew() { for id in views.keys { views[id]?.events.append(.beginAnew) } }
+    private mutating func beginViewsAnew() { for id in views.keys { views[id]?.events.append(.restart) } }
 
     // MARK: Packets
 
@@ -49,7 +49,7 @@ struct ClientRecord {
             return nil
         }
         guard packet.type == "change" || packet.type == "operation", let id = packet.conversationID, let position = packet.body["position"].int else {
-            if packet.isChange("delete", of: "Conversation"), let id = packet.objectID { append(.gone, to: id) }
+            if packet.isChange("delete", of: "Conversation"), let id = packet.objectID { append(.removed, to: id) }
             return nil
         }
         if packet.isChange("delete", of: "Conversation") || removesUser(packet) { forgetTypists(in: id) }
@@ -59,7 +59,7 @@ struct ClientRecord {
         }
         let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }.joined(separator: " ")
         let what = "\(packet.operation ?? packet.type) \(packet.objectType ?? "") \(packet.objectID ?? "") \(properties)"
-        append(.told(position: position, what: what), to: id)
+        append(.received(position: position, what: what), to: id)
         views[id]?.mirror.apply(packet.json)
         guard packet.isChange("create", of: "Conversation") else { return nil }
         // For a user who is added right after a change, this packet is the only one with the changed values.

@@ -11,7 +11,7 @@ final class FaultClient: Sendable {
     private struct State {
         var record: ClientRecord
         /// The time to replay from, until a replay has succeeded.
-        var owedFrom: String?
+        var replayFrom: String?
         var socket: ProtocolSocket?
         /// The number of packets of the current connection that are in the record.
         var noted = 0
@@ -20,7 +20,7 @@ final class FaultClient: Sendable {
         /// True if all packets of the replay are in the record.
         var isCaughtUp: Bool { answer.map { $0 < noted } ?? false }
         /// The state of the connection, for failure messages.
-        var standing = "has not begun"
+        var status = "has not begun"
     }
 
     let user: TestUser
@@ -49,7 +49,7 @@ final class FaultClient: Sendable {
 
     var socket: ProtocolSocket? { state.change { $0.isCaughtUp ? $0.socket : nil } }
     var views: [History.View] { state.change { Array($0.record.views.values) } }
-    var standing: String { state.change { $0.standing } }
+    var status: String { state.change { $0.status } }
 
     /// Waits until the client is connected and has caught up.
     func caughtUp(within limit: Duration) async -> Bool { await state.first(within: limit) { $0.isCaughtUp ? true : nil } ?? false }
@@ -76,7 +76,7 @@ final class FaultClient: Sendable {
     private func keepConnected() async {
         var gateway = user.gateway
         while !Task.isCancelled {
-            state.change { $0.standing = "opens a socket to gateway \(gateway)" }
+            state.change { $0.status = "opens a socket to gateway \(gateway)" }
             let handshakeBegan = ContinuousClock.now
             do {
                 let socket = try await user.app.system.client(gateway, user.version)
@@ -97,12 +97,12 @@ final class FaultClient: Sendable {
         note("has a socket, asked for \(ContinuousClock.now - handshakeBegan) ago")
         defer { note("has lost its socket, with code \(socket.closure?.code.map { "\($0)" } ?? "none") after \(socket.receivedCount) packets") }
         let last = state.change { state in
-            state.standing = "waits to be told what it missed"
-            state.owedFrom = state.owedFrom ?? state.record.ledger.lastTimestamp
+            state.status = "waits to be told what it missed"
+            state.replayFrom = state.replayFrom ?? state.record.ledger.lastTimestamp
             state.record.connectionOpened(handshakeBegan: handshakeBegan)
             state.socket = socket
             state.noted = 0
-            return state.owedFrom
+            return state.replayFrom
         }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.consume(packets) }
@@ -131,14 +131,14 @@ final class FaultClient: Sendable {
                 if answer.isSuccess {
                     state.change { state in
                         state.answer = answer.packet.index
-                        state.owedFrom = nil
+                        state.replayFrom = nil
                     }
                     return
                 }
-                state.change { $0.standing = "was refused what it missed: \(answer.errorID ?? "without a reason")" }
+                state.change { $0.status = "was refused what it missed: \(answer.errorID ?? "without a reason")" }
             } catch {
                 // Leave a gateway that does not answer.
-                state.change { $0.standing = "was not told what it missed: \(error)" }
+                state.change { $0.status = "was not told what it missed: \(error)" }
                 if (error as? ProtocolClientError)?.code != .closed { await socket.abort() }
                 return
             }

@@ -95,7 +95,7 @@ struct Load: Sendable {
     /// Waits until every client has received the changes it missed.
     private func awaitReplays(until deadline: ContinuousClock.Instant) async {
         for client in clients where await !client.caughtUp(within: deadline - .now) {
-            recorder.add(faults: ["\(client.user.user) did not come back: it \(client.standing)"])
+            recorder.add(faults: ["\(client.user.user) did not come back: it \(client.status)"])
         }
     }
 

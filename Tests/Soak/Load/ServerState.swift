@@ -17,8 +17,8 @@ enum ServerState {
             for (user, (answer, objects)) in zip(users, try await shown(id, to: users)) {
                 let participants = (answer.json["participants"].array ?? []).compactMap { $0["user_id"].string }
                 guard answer.isSuccess else { continue }
-                let said = answer.json["unread_message_count"].int ?? -1
-                conversation.counts[user.user] = .init(said: said, shown: objects.count { $0["is_unread"] == true })
+                let reported = answer.json["unread_message_count"].int ?? -1
+                conversation.counts[user.user] = .init(reported: reported, shown: objects.count { $0["is_unread"] == true })
                 var shown = Mirror()
                 shown.show(answer.json)
                 for object in objects { shown.show(message: object) }
@@ -26,7 +26,7 @@ enum ServerState {
                     conversation.kept[user.user] = shown
                     continue
                 }
-                conversation.unread[user.user] = said
+                conversation.unread[user.user] = reported
                 conversation.shown[user.user] = shown
                 if conversation.participants.isEmpty {
                     conversation.participants = Set(participants)
@@ -41,8 +41,8 @@ enum ServerState {
 
     /// Returns each user's view of a conversation and its messages, in the order of the users. All requests run
     /// concurrently.
-    private static func shown(_ id: String, to users: [TestUser]) async throws -> [(RESTAnswer, [JSONValue])] {
-        try await withThrowingTaskGroup(of: (Int, RESTAnswer, [JSONValue]).self) { group in
+    private static func shown(_ id: String, to users: [TestUser]) async throws -> [(RESTResponse, [JSONValue])] {
+        try await withThrowingTaskGroup(of: (Int, RESTResponse, [JSONValue]).self) { group in
             for (index, user) in users.enumerated() {
                 group.addTask {
                     let answer = try await load(layerPath(id), as: user)
@@ -61,7 +61,7 @@ enum ServerState {
     }
 
     /// Loads a resource, with the retries of stock clients for a service that is unavailable after a fault.
-    private static func load(_ path: String, as user: TestUser) async throws -> RESTAnswer {
+    private static func load(_ path: String, as user: TestUser) async throws -> RESTResponse {
         let deadline = Waiting.deadline
         while true {
             let answer = try await user.call("GET", path)

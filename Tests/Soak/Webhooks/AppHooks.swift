@@ -16,7 +16,7 @@ struct AppHooks: Sendable {
         ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "application/vnd.layer.webhooks+json; version=3.0"]
     }
 
-    private func call(_ method: String, _ path: String, _ body: JSONValue? = nil, deadline: ContinuousClock.Instant) async throws -> RESTAnswer {
+    private func call(_ method: String, _ path: String, _ body: JSONValue? = nil, deadline: ContinuousClock.Instant) async throws -> RESTResponse {
         try await app.system.client(0, .v3).call(method, path, body: body, headers: headers, deadline: deadline)
     }
 

@@ -67,7 +67,7 @@ struct ChangeStreamTests {
         let subscriptions = (0..<2).map { _ in user.client.typingIndicators }
         let sender = Identity(userID: WireJSON.ben)
         let expected = TypingAction.allCases.map { TypingIndicator(conversationID: chat, sender: sender, action: $0) }
-        for indicator in expected { user.client.outlets.typing.send(indicator) }
+        for indicator in expected { user.client.streams.typing.send(indicator) }
         for subscription in subscriptions {
             var events = subscription.makeAsyncIterator()
             for indicator in expected { #expect(await events.next() == indicator) }

@@ -11,11 +11,11 @@ struct ConnectionFailureTests {
         ConnectionFailure(SocketClosure(code: code, reason: reason))
     }
 
-    private func answer(_ status: Int, retryAfter: String? = nil, body: String = "{}") -> RESTAnswer {
-        RESTAnswer(status: status, headers: retryAfter.map { [.init(name: "retry-after", value: $0)] } ?? [], body: Data(body.utf8))
+    private func answer(_ status: Int, retryAfter: String? = nil, body: String = "{}") -> RESTResponse {
+        RESTResponse(status: status, headers: retryAfter.map { [.init(name: "retry-after", value: $0)] } ?? [], body: Data(body.utf8))
     }
 
-    private func opening(_ code: ProtocolClientError.Code, _ answer: RESTAnswer? = nil) -> ConnectionFailure {
+    private func opening(_ code: ProtocolClientError.Code, _ answer: RESTResponse? = nil) -> ConnectionFailure {
         ConnectionFailure(opening: ProtocolClientError(code, "no", answer: answer))
     }
 

@@ -62,7 +62,7 @@ struct ConnectionMachineTests {
     @Test("after a good connection is lost, the next attempt is made at once (CLNT-4)")
     mutating func lost() {
         scene = .open()
-        _ = scene.on(.heard(1), at: 59)
+        _ = scene.on(.received(1), at: 59)
         let expected: [ConnectionMachine.Action] = [.publish(.lost(Scene.lost.error)), Scene.attempt(1), .open(2)]
         #expect(scene.on(.failed(1, Scene.lost), at: 60) == expected)
     }

@@ -22,8 +22,8 @@ struct HeartbeatTests {
     }
 
     @Test("each packet begins the 30 s anew")
-    mutating func heard() {
-        #expect(scene.on(.heard(1), at: 20) == [])
+    mutating func received() {
+        #expect(scene.on(.received(1), at: 20) == [])
         #expect(scene.deadline == 50)
         #expect(scene.on(.timerDue, at: 30) == [])
         #expect(scene.on(.timerDue, at: 50) == [.sendHeartbeat(1)])
@@ -32,7 +32,7 @@ struct HeartbeatTests {
     @Test("any packet answers the heartbeat", .proves("CLNT-5"))
     mutating func answered() {
         _ = scene.on(.timerDue, at: 30)
-        #expect(scene.on(.heard(1), at: 44) == [])
+        #expect(scene.on(.received(1), at: 44) == [])
         #expect(scene.deadline == 74)
         #expect(scene.on(.timerDue, at: 74) == [.sendHeartbeat(1)])
     }
@@ -60,11 +60,11 @@ struct HeartbeatTests {
         _ = scene.on(.timerDue, at: 30)
         _ = scene.on(.timerDue, at: 45)
         let waiting = scene.machine.state
-        for event in [ConnectionMachine.Event.opened(1), .heard(1), .failed(1, Scene.ended)] { #expect(scene.on(event, at: 45.5) == []) }
+        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.ended)] { #expect(scene.on(event, at: 45.5) == []) }
         #expect(scene.machine.state == waiting)
         _ = scene.on(.timerDue, at: 46)
         let opening = scene.machine.state
-        for event in [ConnectionMachine.Event.opened(1), .heard(1), .failed(1, Scene.ended)] { #expect(scene.on(event, at: 46.5) == []) }
+        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.ended)] { #expect(scene.on(event, at: 46.5) == []) }
         #expect(scene.machine.state == opening)
         #expect(scene.machine.socket == 2)
     }
@@ -75,14 +75,14 @@ struct HeartbeatTests {
         _ = scene.on(.failed(1, Scene.lost), at: 2)
         _ = scene.on(.timerDue, at: 3)
         let opening = scene.machine.state
-        #expect(scene.on(.heard(2), at: 4) == [])
+        #expect(scene.on(.received(2), at: 4) == [])
         #expect(scene.machine.state == opening)
     }
 
     @Test("news after the stop change nothing")
     mutating func afterStop() {
         _ = scene.on(.stop)
-        for event in [ConnectionMachine.Event.opened(1), .heard(1), .failed(1, Scene.lost), .timerDue] { #expect(scene.on(event, at: 99) == []) }
+        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.lost), .timerDue] { #expect(scene.on(event, at: 99) == []) }
         #expect(scene.machine.state == .stopped)
     }
 }

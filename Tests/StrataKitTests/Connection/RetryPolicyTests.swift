@@ -10,8 +10,8 @@ struct RetryPolicyTests {
     private let policy = RetryPolicy()
     private let busy = RequestFailure.transient(StrataError(.networkRequestFailed, "busy"), retryAfter: nil)
 
-    private func answer(_ status: Int, body: String = "{}", headers: [RESTAnswer.Header] = []) -> RESTAnswer {
-        RESTAnswer(status: status, headers: headers, body: Data(body.utf8))
+    private func answer(_ status: Int, body: String = "{}", headers: [RESTResponse.Header] = []) -> RESTResponse {
+        RESTResponse(status: status, headers: headers, body: Data(body.utf8))
     }
 
     @Test("the wait doubles up to 60 s (OFF-5)")
@@ -27,9 +27,9 @@ struct RetryPolicyTests {
 
     @Test("the server may ask for more, up to 60 s")
     func asked() {
-        #expect(policy.delay(after: 1, asked: .seconds(9), random: 1) == .seconds(9))
-        #expect(policy.delay(after: 4, asked: .seconds(1), random: 1) == .seconds(8))
-        #expect(policy.delay(after: 1, asked: .seconds(900), random: 1) == .seconds(60))
+        #expect(policy.delay(after: 1, requested: .seconds(9), random: 1) == .seconds(9))
+        #expect(policy.delay(after: 4, requested: .seconds(1), random: 1) == .seconds(8))
+        #expect(policy.delay(after: 1, requested: .seconds(900), random: 1) == .seconds(60))
     }
 
     @Test("the twentieth try is the last (OFF-5)")

@@ -74,9 +74,9 @@ struct ContentTransferTests {
             let now = Date()
             try await scene.expect(content(url: "given", expires: now), at: now, gives: bytes)
             #expect(server.calls == ["locate", "download fresh 0"])
-            server.trouble("download", .refuses)
+            server.addFaults("download", .refuses)
             try await scene.expect(content(url: "given"), gives: bytes)
-            server.trouble("download", .fails(FakeContentServer.busy))
+            server.addFaults("download", .fails(FakeContentServer.busy))
             try await scene.expect(content(url: "given"), gives: bytes)
             let renewed = ["download given 0", "locate", "download fresh 0"]
             #expect(server.calls.dropFirst(2) == (renewed + renewed)[...])
@@ -87,7 +87,7 @@ struct ContentTransferTests {
     func resumed() async throws {
         try await run { scene in
             let content = content(url: "given")
-            server.trouble("download", .breaksOff(after: 30))
+            server.addFaults("download", .breaksOff(after: 30))
             await #expect(throws: FakeContentServer.busy) { try await scene.download(content) }
             #expect(try names(in: scene) == ["\(content.id).part"])
             try await scene.expect(content, gives: bytes)
@@ -100,7 +100,7 @@ struct ContentTransferTests {
         try await run { scene in
             let content = content(url: "given")
             try leave(30, of: content, in: scene)
-            server.trouble("download", .sendsAll)
+            server.addFaults("download", .sendsAll)
             try await scene.expect(content, gives: bytes)
         }
     }
@@ -130,11 +130,11 @@ struct ContentTransferTests {
         try await run { scene in
             let content = content()
             try leave(30, of: content, in: scene)
-            server.trouble("download", .beyondEnd)
+            server.addFaults("download", .beyondEnd)
             try await scene.expect(content, gives: bytes)
             #expect(server.calls == ["locate", "download fresh 30", "download fresh 0"])
             let other = self.content()
-            server.trouble("download", .beyondEnd, .beyondEnd)
+            server.addFaults("download", .beyondEnd, .beyondEnd)
             await #expect(throws: RequestFailure.self) { try await scene.download(other) }
         }
     }
@@ -158,7 +158,7 @@ struct ContentTransferTests {
     @Test("a new URL that is refused, and an end that comes too early, may pass later")
     func transient() async throws {
         try await run { scene in
-            server.trouble("download", .refuses)
+            server.addFaults("download", .refuses)
             await #expect(throws: RequestFailure.transient(.network("the server refused a download URL that is new"), retryAfter: nil)) {
                 try await scene.download(content())
             }
@@ -182,7 +182,7 @@ struct ContentTransferTests {
             let upload = ContentUpload(part: part, name: part, file: file, mimeType: "image/png", size: 100)
             let progress = TransferProgress(total: 100)
             let transfer = ContentTransfer(server: server, folder: scene.folder, progress: progress)
-            server.trouble("upload", .breaksOff(after: 40))
+            server.addFaults("upload", .breaksOff(after: 40))
             await #expect(throws: FakeContentServer.busy) { try await transfer.upload(upload) }
             #expect(progress.completed == 40)
             let id = try await transfer.upload(upload)

@@ -78,7 +78,7 @@ struct ContentTransfersTests {
     @Test("a failed try is made again when its time comes", .timeLimit(.minutes(3)))
     func retry() async throws {
         try await run { scene in
-            server.trouble("locate", .fails(FakeContentServer.busy), .fails(FakeContentServer.busy))
+            server.addFaults("locate", .fails(FakeContentServer.busy), .fails(FakeContentServer.busy))
             await scene.transfers.beginDownload(content(), rank: .init(isRequested: true))
             for wait in [1.0, 2] {
                 await server.waitForCall("locate")
@@ -93,7 +93,7 @@ struct ContentTransfersTests {
     func refused() async throws {
         try await run { scene in
             let error = StrataError(.messageDeleted, "gone")
-            server.trouble("locate", .fails(.permanent(error, nil)))
+            server.addFaults("locate", .fails(.permanent(error, nil)))
             await #expect(throws: error) { try await scene.transfers.download(content()) }
             #expect(await scene.nextEnd() == .failed(error))
         }
@@ -102,7 +102,7 @@ struct ContentTransfersTests {
     @Test("cancelling by the progress ends a running transfer, which can be asked for again", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func cancel() async throws {
         try await run { scene in
-            server.trouble("download", .hangs)
+            server.addFaults("download", .hangs)
             let content = content()
             let progress = await scene.transfers.beginDownload(content, rank: .init(isRequested: true))
             await server.waitForCall("download fresh 0")
@@ -117,7 +117,7 @@ struct ContentTransfersTests {
     @Test("a download that is paused is broken off, and goes on where it was", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func pause() async throws {
         try await run { scene in
-            server.trouble("download", .hangsAfter(30))
+            server.addFaults("download", .hangsAfter(30))
             let content = content()
             let progress = await scene.transfers.beginDownload(content, rank: .init(isRequested: true))
             #expect(progress.isPausable && progress.isCancellable)
@@ -134,7 +134,7 @@ struct ContentTransfersTests {
     @Test("an upload that the app cancels says so, and cannot be paused", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func cancelUpload() async throws {
         try await run { scene in
-            server.trouble("upload", .hangs)
+            server.addFaults("upload", .hangs)
             let upload = try upload(in: scene)
             let waiting = Task { try await scene.transfers.upload(upload) }
             await server.waitForCall("upload")
@@ -158,7 +158,7 @@ struct ContentTransfersTests {
     @Test("without a session it asks for one, and goes on after sign-in (OFF-9)", .timeLimit(.minutes(3)))
     func signIn() async throws {
         try await run { scene in
-            server.trouble("announce", .fails(.signInNeeded(nonce: "n")))
+            server.addFaults("announce", .fails(.signInNeeded(nonce: "n")))
             await scene.transfers.beginUpload(try upload(in: scene))
             for await event in scene.events { if case .signInNeeded("n") = event { break } }
             await scene.transfers.signedIn()
@@ -183,7 +183,7 @@ struct ContentTransfersTests {
     @Test("when it stops running, all that waits is cancelled, and so is what is asked for later", .timeLimit(.minutes(3)))
     func stop() async throws {
         let content = content()
-        server.trouble("download", .hangs)
+        server.addFaults("download", .hangs)
         try await withTemporaryFolder { url in
             let transfers = ContentTransfers(server: server, folder: try ContentFolder(url: url), queue: .init(isConnected: true)) { _ in }
             let running = Task { await transfers.run() }

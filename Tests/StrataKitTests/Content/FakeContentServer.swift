@@ -7,7 +7,7 @@ import Synchronization
 /// A content server with scripted behaviour.
 final class FakeContentServer: ContentServer {
     /// A fault that replaces the success of a request.
-    enum Trouble: Sendable {
+    enum Fault: Sendable {
         case fails(RequestFailure)
         /// Ends the download or upload after this many bytes.
         case breaksOff(after: Int)
@@ -25,7 +25,7 @@ final class FakeContentServer: ContentServer {
         /// The requests: `announce`, `upload`, `locate`, `download <url> <offset>`.
         var calls: [String] = []
         /// The faults of the next requests by kind, in order.
-        var troubles: [String: [Trouble]] = [:]
+        var faults: [String: [Fault]] = [:]
         var announced: [UUID: ContentID] = [:]
         var isUploaded = true
     }
@@ -43,20 +43,20 @@ final class FakeContentServer: ContentServer {
         return id
     }
 
-    func trouble(_ kind: String, _ troubles: Trouble...) { state.withLock { $0.troubles[kind, default: []] += troubles } }
+    func addFaults(_ kind: String, _ faults: Fault...) { state.withLock { $0.faults[kind, default: []] += faults } }
 
     func waitForCall(_ expected: String) async {
         for await call in callStream where call == expected { return }
     }
 
-    private func called(_ kind: String, _ details: String = "") throws -> Trouble? {
-        let trouble = state.withLock { state -> Trouble? in
+    private func called(_ kind: String, _ details: String = "") throws -> Fault? {
+        let fault = state.withLock { state -> Fault? in
             state.calls.append(kind + details)
-            return state.troubles[kind]?.isEmpty == false ? state.troubles[kind]?.removeFirst() : nil
+            return state.faults[kind]?.isEmpty == false ? state.faults[kind]?.removeFirst() : nil
         }
         callContinuation.yield(kind + details)
-        if case .fails(let failure) = trouble { throw failure }
-        return trouble
+        if case .fails(let failure) = fault { throw failure }
+        return fault
     }
 
     private func hang() async throws -> Never {
@@ -74,11 +74,11 @@ final class FakeContentServer: ContentServer {
     }
 
     func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws {
-        let trouble = try called("upload")
-        if case .hangs = trouble { try await hang() }
+        let fault = try called("upload")
+        if case .hangs = fault { try await hang() }
         let data = try Data(contentsOf: file)
         sent(0)
-        if case .breaksOff(let count) = trouble {
+        if case .breaksOff(let count) = fault {
             sent(count)
             throw Self.busy
         }
@@ -98,12 +98,12 @@ final class FakeContentServer: ContentServer {
         _ url: String, from offset: Int, receive: @escaping @Sendable (Int, Data) async throws -> Void
     ) async throws -> DownloadEnd {
         let scheme = url.prefix { $0 != ":" }
-        let trouble = try called("download", " \(scheme) \(offset)")
+        let fault = try called("download", " \(scheme) \(offset)")
         let data = state.withLock { state in state.contents.first { url.hasSuffix("\($0.key)") }?.value } ?? Data()
         var rest = data.dropFirst(offset)
         var place = offset
         var isBroken = false
-        switch trouble {
+        switch fault {
         case .refuses: return .refused
         case .beyondEnd: return .beyondEnd
         case .hangs: try await hang()
@@ -120,7 +120,7 @@ final class FakeContentServer: ContentServer {
             place += piece.count
             rest = rest.dropFirst(piece.count)
         }
-        if case .hangsAfter = trouble {
+        if case .hangsAfter = fault {
             defer { callContinuation.yield("broken off") }
             try await hang()
         }

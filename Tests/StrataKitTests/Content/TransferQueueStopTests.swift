@@ -10,7 +10,7 @@ struct TransferQueueStopTests {
     private let start = ContinuousClock.now
     private let one = TransferID.download(.random())
     private let two = TransferID.download(.random())
-    private var queue = TransferQueue(width: .init(uploads: 1, downloads: 1), isConnected: true)
+    private var queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
     private let busy = RequestFailure.transient(StrataError(.networkRequestFailed, "busy"), retryAfter: nil)
 
     private mutating func add(_ id: TransferID, requested: Bool = false) -> [TransferQueue.Action] {

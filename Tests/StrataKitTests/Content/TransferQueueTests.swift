@@ -40,7 +40,7 @@ struct TransferQueueTests {
 
     @Test("what was asked for comes first, then the newest message, then what came first", .proves("PART-5"))
     mutating func order() {
-        queue = TransferQueue(width: .init(uploads: 1, downloads: 1), isConnected: true)
+        queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         _ = add(0)
         for (index, ordering) in [(1, 10), (2, 30), (3, 20), (4, 30)] as [(Int, Int64)] { _ = add(index, at: ordering) }
         _ = add(5, at: 1, requested: true)
@@ -55,14 +55,14 @@ struct TransferQueueTests {
 
     @Test("uploads run in the order in which they came")
     mutating func uploadOrder() {
-        queue = TransferQueue(width: .init(uploads: 1, downloads: 1), isConnected: true)
+        queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         for index in 0..<4 { _ = addUpload(index) }
         for index in 0..<3 { #expect(queue.succeeded(upload(index)) == [.start(upload(index + 1))]) }
     }
 
     @Test("added again, a transfer only gets a better place")
     mutating func again() {
-        queue = TransferQueue(width: .init(uploads: 1, downloads: 1), isConnected: true)
+        queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         for index in 0..<4 { _ = add(index, at: Int64(-index)) }
         #expect(add(3, at: -9) == [])
         #expect(add(3, at: -3, requested: true) == [])
@@ -73,7 +73,7 @@ struct TransferQueueTests {
 
     @Test("a transfer that failed is tried again with growing waits, while others run", .proves("PART-8"))
     mutating func retries() {
-        queue = TransferQueue(width: .init(uploads: 1, downloads: 1), isConnected: true)
+        queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         _ = add(0)
         _ = add(1)
         #expect(fail(download(0), busy) == [.start(download(1))])

@@ -153,7 +153,7 @@ final class HostileServer {
                 case 2: try store.deleteMessage(message, mode: .myDevices)
                 case 3: try store.deleteConversation(id, mode: .myDevices)
                 case 4: try store.changeParticipants([.init(user: user, isAdded: true)], in: id)
-                case 5: try store.wantHistory(of: id) { _, _, _ in .everything }
+                case 5: try store.setHistoryGoal(of: id) { _, _, _ in .everything }
                 case 6: try store.follow([user])
                 case 7: try store.setBlocked(true, [user])
                 case 8:

@@ -258,7 +258,7 @@ struct HostileTraffic {
     // MARK: Answers over REST
 
     /// Returns an answer to a load; to a change if `load` is nil.
-    mutating func answer(to load: SyncLoad?) -> RESTAnswer {
+    mutating func answer(to load: SyncLoad?) -> RESTResponse {
         let status = chance(80) ? 200 : pick([204, 404, 410, 422, 429, 500, 503, 600, 0])
         var json = status == 200 ? page(of: load) : error()
         if chance(40) { json = values.mutated(json) }
@@ -270,7 +270,7 @@ struct HostileTraffic {
         for name in ["Layer-Count", "Retry-After", "Strata-Position", "Strata-User-Position"] where chance(60) {
             headers.append((name, chance(80) ? "\(number())" : "99999999999999999999"))
         }
-        return RESTAnswer(status: status, headers: headers.map { .init(name: $0, value: $1) }, body: Data(json.text.utf8))
+        return RESTResponse(status: status, headers: headers.map { .init(name: $0, value: $1) }, body: Data(json.text.utf8))
     }
 
     private mutating func page(of load: SyncLoad?) -> JSONValue {

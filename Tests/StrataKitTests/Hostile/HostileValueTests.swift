@@ -63,8 +63,8 @@ struct HostileValueTests {
 
     @Test("an answer with a position that no log has ends its change", .proves("SYNC-74"), arguments: numbers)
     func answer(_ position: Int64) throws {
-        let header = RESTAnswer.Header(name: "Strata-Position", value: "\(position)")
-        guard case .success(_, let positions) = ServerAnswer(RESTAnswer(status: 200, headers: [header], body: Data())) else {
+        let header = RESTResponse.Header(name: "Strata-Position", value: "\(position)")
+        guard case .success(_, let positions) = ServerAnswer(RESTResponse(status: 200, headers: [header], body: Data())) else {
             throw StrataError(.unknown, "no success")
         }
         #expect(positions == .init())

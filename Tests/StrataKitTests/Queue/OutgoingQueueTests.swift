@@ -25,7 +25,7 @@ struct OutgoingQueueTests {
         #expect(queue.operations(in: chat) == [send, read, deletion])
         #expect(queue.operations(on: .test(2), in: chat) == [other, read, deletion])
         #expect(queue.operations(on: .test(9), in: chat) == [deletion])
-        #expect(queue.ofTheUser == [follow] && queue[read.id] == read)
+        #expect(queue.withoutConversation == [follow] && queue[read.id] == read)
         #expect(Set(queue.conversations) == [chat, .test(2)])
     }
 

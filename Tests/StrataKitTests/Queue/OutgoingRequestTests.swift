@@ -55,7 +55,7 @@ struct OutgoingRequestTests {
             ["operation": "delete", "property": "metadata.c"], ["operation": "delete", "property": "metadata.e"],
             ["operation": "set", "property": "metadata", "value": [:]],
         ]
-        #expect(request(.patchMetadata(steps)) == .rest(method: "PATCH", path: "/conversations/\(chat)", body: body, isNamed: true))
+        #expect(request(.patchMetadata(steps)) == .rest(method: "PATCH", path: "/conversations/\(chat)", body: body, isIdempotent: true))
     }
 
     @Test("participants")
@@ -65,14 +65,14 @@ struct OutgoingRequestTests {
             ["operation": "add", "property": "participants", "id": "layer:///identities/cleo"],
             ["operation": "remove", "property": "participants", "id": "layer:///identities/ben"],
         ]
-        #expect(request(.changeParticipants(steps)) == .rest(method: "PATCH", path: "/conversations/\(chat)", body: body, isNamed: true))
+        #expect(request(.changeParticipants(steps)) == .rest(method: "PATCH", path: "/conversations/\(chat)", body: body, isIdempotent: true))
     }
 
     @Test("deletions: for the own devices up to a position", .proves("DEL-1", "CONV-41"))
     func deletions() {
         func path(_ change: LocalChange) -> String? {
-            guard case .rest(let method, let path, let body, let isNamed)? = request(change) else { return nil }
-            return method == "DELETE" && body == nil && isNamed ? path : nil
+            guard case .rest(let method, let path, let body, let isIdempotent)? = request(change) else { return nil }
+            return method == "DELETE" && body == nil && isIdempotent ? path : nil
         }
         #expect(path(.deleteMessage(.test(2), .allParticipants)) == "/messages/\(MessageID.test(2))?mode=all_participants")
         #expect(path(.deleteConversation(.allParticipants, upTo: 4, leaves: false)) == "/conversations/\(chat)?mode=all_participants")
@@ -86,13 +86,13 @@ struct OutgoingRequestTests {
         let ids: JSONValue = [.string(MessageID.test(2).layerID), .string(MessageID.test(3).layerID)]
         let path = "/conversations/\(chat)/receipts"
         #expect(
-            request(.markRead([.test(2), .test(3)])) == .rest(method: "POST", path: path, body: ["type": "read", "ids": ids], isNamed: true))
+            request(.markRead([.test(2), .test(3)])) == .rest(method: "POST", path: path, body: ["type": "read", "ids": ids], isIdempotent: true))
         #expect(
             request(.confirmDelivery([.test(2), .test(3)]))
-                == .rest(method: "POST", path: path, body: ["type": "delivery", "ids": ids], isNamed: false))
+                == .rest(method: "POST", path: path, body: ["type": "delivery", "ids": ids], isIdempotent: false))
         #expect(
             request(.markAnnouncementRead(.test(3)), in: nil)
-                == .rest(method: "POST", path: "/announcements/\(AnnouncementID.test(3))/receipts", body: ["type": "read"], isNamed: true))
+                == .rest(method: "POST", path: "/announcements/\(AnnouncementID.test(3))/receipts", body: ["type": "read"], isIdempotent: true))
     }
 
     @Test("people, with user ids as paths have them")
@@ -100,10 +100,10 @@ struct OutgoingRequestTests {
         let user = UserID(trusted: "a b/c")
         #expect(
             request(.follow([user]), in: nil)
-                == .rest(method: "POST", path: "/following/users", body: [.string(user.layerID)], isNamed: true))
-        #expect(request(.unfollow([user]), in: nil) == .rest(method: "DELETE", path: "/following/users/a%20b%2Fc", body: nil, isNamed: true))
-        #expect(request(.block(user), in: nil) == .rest(method: "PUT", path: "/blocks/users/a%20b%2Fc", body: nil, isNamed: true))
-        #expect(request(.unblock(user), in: nil) == .rest(method: "DELETE", path: "/blocks/users/a%20b%2Fc", body: nil, isNamed: true))
+                == .rest(method: "POST", path: "/following/users", body: [.string(user.layerID)], isIdempotent: true))
+        #expect(request(.unfollow([user]), in: nil) == .rest(method: "DELETE", path: "/following/users/a%20b%2Fc", body: nil, isIdempotent: true))
+        #expect(request(.block(user), in: nil) == .rest(method: "PUT", path: "/blocks/users/a%20b%2Fc", body: nil, isIdempotent: true))
+        #expect(request(.unblock(user), in: nil) == .rest(method: "DELETE", path: "/blocks/users/a%20b%2Fc", body: nil, isIdempotent: true))
     }
 
     @Test("the same change always gives the same bytes, also after the end of the app", .proves("STORE-4"))

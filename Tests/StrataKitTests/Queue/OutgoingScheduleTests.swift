@@ -117,7 +117,7 @@ struct OutgoingScheduleTests {
         _ = next()
         schedule.operationEnded(mine)
         schedule.operationEnded(theirs)
-        schedule.rest(.conversation(chat), until: now + 5)
+        schedule.suspend(.conversation(chat), until: now + 5)
         #expect(schedule.nextRetry == now + 5)
         #expect(next(at: now + 4) == [.send(theirs, .socket(isOrdered: false))])
         #expect(next(at: now + 5) == [.send(mine, .socket(isOrdered: false))])
@@ -130,7 +130,7 @@ struct OutgoingScheduleTests {
         _ = next()
         schedule.operationEnded(first)
         schedule.operationEnded(second)
-        schedule.rest(OutgoingSchedule.lane(of: try #require(queue[first])), until: now + 5)
+        schedule.suspend(OutgoingSchedule.lane(of: try #require(queue[first])), until: now + 5)
         #expect(next() == [.send(second, .rest)])
     }
 
@@ -155,7 +155,7 @@ struct OutgoingScheduleTests {
         let messages = [send(1), send(2)]
         _ = patch(in: other)
         _ = next()
-        schedule.rest(.people, until: now + 5)
+        schedule.suspend(.people, until: now + 5)
         schedule.socketLost()
         #expect(next(hasSocket: false).isEmpty)
         schedule.connected()

@@ -10,7 +10,7 @@ import Testing
 struct ServerAnswerTests {
     private func answer(_ success: Bool, _ data: JSONValue) -> ServerAnswer {
         let json: JSONValue = ["type": "response", "body": ["request_id": "1", "success": .bool(success), "data": data]]
-        return ServerAnswer(SocketAnswer(packet: ReceivedPacket(index: 0, receivedAt: .now, json: json)))
+        return ServerAnswer(SocketResponse(packet: ReceivedPacket(index: 0, receivedAt: .now, json: json)))
     }
 
     private func refusal(_ id: String, _ data: JSONValue = nil) -> ServerAnswer {
@@ -77,7 +77,7 @@ struct ServerAnswerTests {
     }
 
     private func answer(_ status: Int, _ headers: [String: String], _ body: String = "") -> ServerAnswer {
-        ServerAnswer(RESTAnswer(status: status, headers: headers.map { .init(name: $0, value: $1) }, body: Data(body.utf8)))
+        ServerAnswer(RESTResponse(status: status, headers: headers.map { .init(name: $0, value: $1) }, body: Data(body.utf8)))
     }
 
     @Test("a success over REST has positions in its headers")

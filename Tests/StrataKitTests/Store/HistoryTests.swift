@@ -51,7 +51,7 @@ private struct HistoryServer {
     }
 
     mutating func want(_ goal: @escaping (Int) -> HistoryGoal) throws {
-        try store.write { try $0.wantHistory(of: chat) { _, known, _ in goal(known) } }
+        try store.write { try $0.setHistoryGoal(of: chat) { _, known, _ in goal(known) } }
         try loadHistory()
     }
 
@@ -133,14 +133,14 @@ struct HistoryTests {
         var server = try HistoryServer(.partialHistory(count: 5), total: 20, unread: 3)
         try server.list(5)
         let (store, chat) = (server.store, server.chat)
-        func code(_ goal: HistoryGoal) -> StrataError.Code? { store.code { try store.write { try $0.wantHistory(of: chat) { _, _, _ in goal } } } }
+        func code(_ goal: HistoryGoal) -> StrataError.Code? { store.code { try store.write { try $0.setHistoryGoal(of: chat) { _, _, _ in goal } } } }
         #expect(code(.firstUnread) == .manualSyncNothingToSync)
         #expect(code(.everything) == nil)
         #expect(code(.everything) == .manualSyncAlreadyInProgress)
         try server.loadHistory()
         try store.send(.test(300), in: chat)
         #expect(code(.everything) == .manualSyncAlreadyFullySynced)
-        #expect(store.code { try store.write { try $0.wantHistory(of: .test(9)) { _, _, _ in .everything } } } == .conversationDeleted)
+        #expect(store.code { try store.write { try $0.setHistoryGoal(of: .test(9)) { _, _, _ in .everything } } } == .conversationDeleted)
     }
 
     @Test("what is fetched are ordinary creations", .proves("SYNC-69"))

@@ -13,23 +13,23 @@ struct SyncMeterTests {
     @Test("conversations count when they have come, of as many as the server says", .proves("PROG-1"))
     mutating func pages() {
         #expect(meter.total == 0 && meter.completed == 0)
-        meter.came(ids(1...2), of: 5)
+        meter.pageReceived(ids(1...2), total: 5)
         #expect(meter.total == 5 && meter.completed == 2)
-        meter.came(ids(2...4), of: 5)
+        meter.pageReceived(ids(2...4), total: 5)
         #expect(meter.completed == 4)
-        meter.came(ids(5...7), of: 5)
+        meter.pageReceived(ids(5...7), total: 5)
         #expect(meter.total == 7 && meter.completed == 7)
     }
 
     @Test("one whose older messages are being fetched counts when they have come")
     mutating func histories() {
-        meter.wanted(ids(1...2))
-        meter.came(ids(1...2), of: nil)
+        meter.historyNeeded(ids(1...2))
+        meter.pageReceived(ids(1...2), total: nil)
         #expect(meter.total == 2 && meter.completed == 0)
         meter.historyFetched(of: .test(1))
         meter.historyFetched(of: .test(1))
         #expect(meter.completed == 1)
-        meter.wanted(ids(1...1))
+        meter.historyNeeded(ids(1...1))
         #expect(meter.completed == 0)
     }
 }

@@ -29,7 +29,7 @@ struct WrongInputTests {
         let directory = program.directory
         let exit = try await program.run(try await row.words(in: directory), environment: row.environment)
         expectOneLine(exit, row.status)
-        #expect(exit.complaints.contains(row.says))
+        #expect(exit.errorOutput.contains(row.says))
         #expect(!FileManager.default.fileExists(atPath: directory + "/home"))
         #expect(!FileManager.default.fileExists(atPath: directory + "/secrets"))
     }
@@ -40,8 +40,8 @@ struct WrongInputTests {
         for command in try await CommandTree.read(from: program).keys {
             let exit = try await program.run(command.split(separator: " ").map(String.init) + ["--bogus"])
             expectOneLine(exit, .usage)
-            #expect(exit.complaints.contains("--bogus") || exit.complaints.contains("Missing expected argument"))
-            #expect(exit.complaints.contains("See 'strata \(command) --help'"))
+            #expect(exit.errorOutput.contains("--bogus") || exit.errorOutput.contains("Missing expected argument"))
+            #expect(exit.errorOutput.contains("See 'strata \(command) --help'"))
         }
     }
 
@@ -57,14 +57,14 @@ struct WrongInputTests {
         let program = try StrataProgram("words")
         for words in [["--help"], ["--version"], ["app"], ["help", "token"], ["app", "create", "-h"]] {
             let exit = try await program.run(words)
-            #expect(exit.status == 0 && !exit.output.isEmpty && exit.complaints.isEmpty, "\(words)")
+            #expect(exit.status == 0 && !exit.output.isEmpty && exit.errorOutput.isEmpty, "\(words)")
         }
     }
 
     private func expectOneLine(_ exit: StrataProgram.Exit, _ status: CommandFailure.Status, sourceLocation: SourceLocation = #_sourceLocation) {
-        #expect(exit.status == status.rawValue, "\(exit.complaints)", sourceLocation: sourceLocation)
-        #expect(exit.complaints.hasPrefix("strata: ") && exit.complaints.hasSuffix("\n"), sourceLocation: sourceLocation)
-        #expect(exit.complaints.split(separator: "\n").count == 1, "\(exit.complaints)", sourceLocation: sourceLocation)
+        #expect(exit.status == status.rawValue, "\(exit.errorOutput)", sourceLocation: sourceLocation)
+        #expect(exit.errorOutput.hasPrefix("strata: ") && exit.errorOutput.hasSuffix("\n"), sourceLocation: sourceLocation)
+        #expect(exit.errorOutput.split(separator: "\n").count == 1, "\(exit.errorOutput)", sourceLocation: sourceLocation)
         #expect(exit.output.isEmpty, sourceLocation: sourceLocation)
     }
 }

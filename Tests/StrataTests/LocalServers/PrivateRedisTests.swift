@@ -12,7 +12,7 @@ struct PrivateRedisTests {
             let first = await server.process.pid
             await server.kill()
             #expect(LoopbackPort.isFree(server.port))
-            try await server.startAgain()
+            try await server.restart()
             #expect(await server.process.pid != first)
             #expect(!LoopbackPort.isFree(server.port))
             await server.stop()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("the supervision of a child")
 struct SupervisionStateMachineTests {
-    private let backOff = SupervisionStateMachine.BackOff(first: .milliseconds(100), longest: .milliseconds(350), forgivenAfter: .seconds(15))
+    private let backOff = SupervisionStateMachine.BackOff(first: .milliseconds(100), longest: .milliseconds(350), resetAfter: .seconds(15))
     private let start = ContinuousClock.now
 
     @Test("waits longer each time a child dies young, up to a bound")

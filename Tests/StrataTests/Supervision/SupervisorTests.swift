@@ -9,7 +9,7 @@ import Testing
 
 @Suite("a supervisor")
 struct SupervisorTests {
-    private let backOff = SupervisionStateMachine.BackOff(first: .milliseconds(10), longest: .milliseconds(40), forgivenAfter: .seconds(60))
+    private let backOff = SupervisionStateMachine.BackOff(first: .milliseconds(10), longest: .milliseconds(40), resetAfter: .seconds(60))
 
     private func supervisor(_ script: String, _ events: AsyncStream<Supervisor.Event>.Continuation, patience: Duration = .seconds(20)) -> Supervisor {
         Supervisor(name: "fake-1", backOff: backOff, patience: patience) {

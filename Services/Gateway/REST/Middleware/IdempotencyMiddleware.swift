@@ -25,7 +25,7 @@ struct IdempotencyMiddleware: RESTMiddleware {
             }
             let body = try await request.collectedBody(context)
             request.body = HummingbirdCore.RequestBody(buffer: body)
-            context.mutation = Mutation(id: id, fingerprint: Self.fingerprint(of: request, body))
+            context.idempotencyKey = IdempotencyKey(id: id, fingerprint: Self.fingerprint(of: request, body))
         } catch {
             throw errors.failed(error, in: context)
         }
@@ -41,10 +41,10 @@ struct IdempotencyMiddleware: RESTMiddleware {
     }
 }
 
-extension Mutation {
+extension IdempotencyKey {
     /// Returns an id for an object that the change creates. A repetition creates the same id.
     /// - Parameter text: identifies the object within the change.
-    func madeID(by user: UserKey, _ text: String) -> UUID {
+    func derivedID(by user: UserKey, _ text: String) -> UUID {
         var hash = SHA256()
         hash.update(data: Array("\(user.app) \(user.user.rawValue) \(id) \(fingerprint) \(text)".utf8))
         return hash.finalize().madeUUID

@@ -26,7 +26,7 @@ struct OnBehalfMiddleware: RESTMiddleware {
             try context.checkMessageID()
             guard let user = context.parameters.get("owner").flatMap({ Self.user(in: $0) }) else { throw .notFound("user") }
             context.user = try await services.knownUser(UserKey(app: server.app, user: user), trace: context.trace)
-            context.renderer = services.renderer.below("/apps/\(server.app)/users/\(user.percentEncoded)")
+            context.renderer = services.renderer.withBasePath("/apps/\(server.app)/users/\(user.percentEncoded)")
         } catch {
             throw errors.failed(error, in: context)
         }

@@ -10,7 +10,7 @@ struct SystemRendererMiddleware: RESTMiddleware {
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         var context = context
-        if let server = context.server { context.renderer = renderer.below("/apps/\(server.app)") }
+        if let server = context.server { context.renderer = renderer.withBasePath("/apps/\(server.app)") }
         return try await next(request, context)
     }
 }

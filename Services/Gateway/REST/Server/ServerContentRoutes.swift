@@ -17,7 +17,7 @@ struct ServerContentRoutes: RESTFeature {
 
     private func create(_ asked: ObjectRequest<ConversationID, NewServerContent>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let (new, call) = (asked.content.content, context.call)
-        let id = call.mutation.map { ContentID(rawValue: $0.madeID(by: call.key, "\(new.size) \(new.type)")) } ?? .random()
+        let id = call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(new.size) \(new.type)")) } ?? .random()
         let upload = ContentTokens.Upload(id: id, size: new.size, type: new.type)
         try await services.createContent(upload, in: asked.id, for: call)
         let uploadURL = new.content.uploadURL(for: upload)

@@ -37,7 +37,7 @@ struct ServerMessageRoutes: RESTFeature {
         for (id, body) in asked.content.messages {
             var call = context.call
             // An idempotency key names one change. A batch is repeatable because its messages have the same ids again.
-            if asked.content.isBatch { call.mutation = nil }
+            if asked.content.isBatch { call.idempotencyKey = nil }
             do throws(Failure) {
                 if let schedule = body.schedule {
                     try await services.schedule(body, schedule, as: id, to: asked.id, for: call)

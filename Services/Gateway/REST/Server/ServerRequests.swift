@@ -74,7 +74,7 @@ struct NewServerMessages: RESTRequest {
                 if let id = own.map({ MessageID(rawValue: $0) }) ?? body.content.id { return (id, body) }
                 // With an idempotency key, a repetition sends messages with the same ids. That includes delayed
                 // messages.
-                let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "message \(index)") } }
+                let named = server.flatMap { server in context.idempotencyKey.map { $0.derivedID(by: server, "message \(index)") } }
                 return (named.map { MessageID(rawValue: $0) } ?? .random(), body)
             }
     }

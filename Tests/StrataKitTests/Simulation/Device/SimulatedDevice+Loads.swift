@@ -62,7 +62,7 @@ extension SimulatedDevice {
         }
     }
 
-    private func loaded(_ load: SyncLoad, _ page: LoadPage, _ answer: RESTAnswer?) {
+    private func loaded(_ load: SyncLoad, _ page: LoadPage, _ answer: RESTResponse?) {
         guard let packets = machine.packets(since: load) else { return }
         guard let answer, answer.isSuccess else {
             let failure = answer.map { RequestFailure($0) } ?? .transient(.network("no answer"), retryAfter: nil)

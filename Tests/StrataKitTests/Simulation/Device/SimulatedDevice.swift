@@ -13,7 +13,7 @@ protocol DeviceNetwork: AnyObject {
     func send(_ packet: JSONValue, over socket: Int)
     /// - Parameter answered: receives the answer; nil if there is none.
     func rest(
-        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTAnswer?) -> Void)
+        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTResponse?) -> Void)
     func hangUp(_ device: SimulatedDevice)
     func violation(_ text: String)
 }
@@ -155,7 +155,7 @@ final class SimulatedDevice {
     }
 
     private func apply(response packet: ReceivedPacket, in store: StoreTransaction) throws -> [SyncMachine.Action] {
-        let answer = SocketAnswer(packet: packet)
+        let answer = SocketResponse(packet: packet)
         let id = packet.requestID ?? ""
         switch id {
         case "baseline":
@@ -218,10 +218,10 @@ final class SimulatedDevice {
         switch OutgoingRequest(operation, isOrdered: isOrdered) {
         case .socket(let method, let objectID, let data):
             ask(method, id: SyncEngine.requestID(id), objectID: objectID, data: data, over: socket)
-        case .rest(let method, let path, let body, let isNamed):
+        case .rest(let method, let path, let body, let isIdempotent):
             let name = sabotage == .renamesRepeatedChanges ? random.newUUID().lowercaseText : id.lowercaseText
             let life = life
-            network.rest(me, method, path, body, name: isNamed ? name : nil) { [self] answer in
+            network.rest(me, method, path, body, name: isIdempotent ? name : nil) { [self] answer in
                 guard life == self.life else { return }
                 answered(id, answer.map { ServerAnswer($0) } ?? .retry(.network("no answer"), counts: false, after: nil))
             }
@@ -259,8 +259,8 @@ final class SimulatedDevice {
             if operation.tries + 1 >= retries.tries {
                 try store.operationRefused(id, error: error)
             } else {
-                let delay = retries.delay(after: operation.tries + 1, asked: after, random: random.unit())
-                schedule.rest(OutgoingSchedule.lane(of: operation), until: instant + delay)
+                let delay = retries.delay(after: operation.tries + 1, requested: after, random: random.unit())
+                schedule.suspend(OutgoingSchedule.lane(of: operation), until: instant + delay)
             }
         case .signInNeeded: network.violation("\(name): asked to sign in")
         }

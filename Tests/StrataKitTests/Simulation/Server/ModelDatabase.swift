@@ -15,7 +15,7 @@ struct ModelDatabase: Sendable {
     /// The conversations of all messages, including deleted ones.
     var places: [MessageID: ConversationID] = [:]
     var users: [UserID: ModelUser] = [:]
-    var mutations: [ModelMutation.Key: ModelMutation] = [:]
+    var idempotencyRecords: [ModelIdempotencyRecord.Key: ModelIdempotencyRecord] = [:]
     /// The number of the last entry in any log. Entries are numbered in commit order.
     var lastNumber = 0
 
@@ -26,7 +26,7 @@ struct ModelDatabase: Sendable {
 }
 
 /// A REST change that was carried out with an idempotency key.
-struct ModelMutation: Sendable {
+struct ModelIdempotencyRecord: Sendable {
     struct Key: Hashable, Sendable {
         var user: UserID
         var name: String

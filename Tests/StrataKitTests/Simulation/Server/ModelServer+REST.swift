@@ -7,7 +7,7 @@ import StrataModel
 @testable import StrataKit
 
 extension ModelServer {
-    func rest(_ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?) -> RESTAnswer {
+    func rest(_ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?) -> RESTResponse {
         defer { flush() }
         let parts = URLComponents(string: "https://sim" + path)
         let pieces = (parts?.path ?? "").split(separator: "/").map(String.init)
@@ -25,18 +25,18 @@ extension ModelServer {
         }
     }
 
-    static func answer(_ status: Int, _ json: JSONValue, _ place: Place = Place(), next: String? = nil) -> RESTAnswer {
-        var headers: [RESTAnswer.Header] = []
+    static func answer(_ status: Int, _ json: JSONValue, _ place: Place = Place(), next: String? = nil) -> RESTResponse {
+        var headers: [RESTResponse.Header] = []
         if let position = place.position { headers.append(.init(name: "Strata-Position", value: "\(position)")) }
         if let position = place.userPosition { headers.append(.init(name: "Strata-User-Position", value: "\(position)")) }
         if let next { headers.append(.init(name: "Link", value: "<https://sim\(next)>; rel=\"next\"")) }
-        return RESTAnswer(status: status, headers: headers, body: Data(json.text.utf8))
+        return RESTResponse(status: status, headers: headers, body: Data(json.text.utf8))
     }
 
     /// Executes a change once. A repeated request with the same idempotency key returns the recorded result.
     private func carryOut(_ user: UserID, _ request: String, _ name: String?, _ work: () -> Result<Place, Refusal>) -> Result<Place, Refusal> {
-        let key = name.map { ModelMutation.Key(user: user, name: $0) }
-        if let key, let known = database.mutations[key] {
+        let key = name.map { ModelIdempotencyRecord.Key(user: user, name: $0) }
+        if let key, let known = database.idempotencyRecords[key] {
             guard known.request == request else { return .failure(Refusal(id: "invalid_header")) }
             return .success(Place(position: known.position, userPosition: known.userPosition))
         }
@@ -50,7 +50,7 @@ extension ModelServer {
         }
         if place.position == nil, place.userPosition == nil { place.position = contained(request, for: user) }
         if let key {
-            database.mutations[key] = ModelMutation(
+            database.idempotencyRecords[key] = ModelIdempotencyRecord(
                 request: request, status: 200, position: place.position, userPosition: place.userPosition)
             record.executed("mutation \(key.name)")
         }
@@ -87,7 +87,7 @@ extension ModelServer {
 
     // MARK: Lists
 
-    private func list(_ pieces: [String], _ query: [String: String], for user: UserID) -> RESTAnswer {
+    private func list(_ pieces: [String], _ query: [String: String], for user: UserID) -> RESTResponse {
         switch pieces.first {
         case "identities":
             // The users with whom the user shares a conversation, in one page.
@@ -104,7 +104,7 @@ extension ModelServer {
     }
 
     /// Returns a page of random length.
-    private func conversations(_ query: [String: String], for user: UserID) -> RESTAnswer {
+    private func conversations(_ query: [String: String], for user: UserID) -> RESTResponse {
         let all = database.conversations.values.sorted { ($0.createdAt, $0.id.description) > ($1.createdAt, $1.id.description) }
         var rest = all[...]
         if let from = query["from_id"] {
@@ -131,7 +131,7 @@ extension ModelServer {
         return Self.answer(200, .array(objects), next: next)
     }
 
-    private func messages(of conversation: ModelConversation, _ query: [String: String], for user: UserID) -> RESTAnswer {
+    private func messages(of conversation: ModelConversation, _ query: [String: String], for user: UserID) -> RESTResponse {
         var all = Array(conversation.visible(to: user).reversed())
         if let from = query["from_id"] {
             guard let place = MessageID(parsing: from).flatMap({ conversation.message($0) }) else { return Self.answer(404, Self.error("not_found")) }

@@ -196,7 +196,7 @@ final class SimulatedWorld: DeviceNetwork {
     // MARK: REST
 
     func rest(
-        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTAnswer?) -> Void
+        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTResponse?) -> Void
     ) {
         let isLost = random.chance(faults.loss)
         let reaches = !isLost || random.chance(50)

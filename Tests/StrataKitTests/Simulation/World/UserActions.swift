@@ -20,7 +20,7 @@ extension SimulatedWorld {
         case ..<78: device.change { store in _ = try store.markRead(try store.unreadMessages(in: id), in: id) }
         case ..<86: deleteMessage(in: id, from: device)
         case ..<90: deleteConversation(id, from: device)
-        case ..<94: device.change { try $0.wantHistory(of: id) { _, _, _ in .everything } }
+        case ..<94: device.change { try $0.setHistoryGoal(of: id) { _, _, _ in .everything } }
         default: actElsewhere(device.me)
         }
     }

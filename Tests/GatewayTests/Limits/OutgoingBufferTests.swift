@@ -6,38 +6,38 @@ import Testing
 @testable import Gateway
 
 @Suite("what waits for a socket")
-struct OutgoingQueueTests {
+struct OutgoingBufferTests {
     private static let bound = 1000
 
-    private func isTaken(_ bytes: Int, _ queue: inout OutgoingQueue, isWritable: Bool = false) -> Bool {
-        if case .write = queue.admit(bytes, isWritable: isWritable, bound: Self.bound) { true } else { false }
+    private func isTaken(_ bytes: Int, _ buffer: inout OutgoingBuffer, isWritable: Bool = false) -> Bool {
+        if case .write = buffer.admit(bytes, isWritable: isWritable, bound: Self.bound) { true } else { false }
     }
 
     @Test("up to the bound, behind whatever nothing waited ahead of")
     func bound() {
-        var queue = OutgoingQueue()
-        #expect(isTaken(5000, &queue))
-        #expect(isTaken(900, &queue))
-        #expect(!isTaken(101, &queue))
-        #expect(isTaken(100, &queue))
-        #expect(queue.backlog == 6000)
+        var buffer = OutgoingBuffer()
+        #expect(isTaken(5000, &buffer))
+        #expect(isTaken(900, &buffer))
+        #expect(!isTaken(101, &buffer))
+        #expect(isTaken(100, &buffer))
+        #expect(buffer.backlog == 6000)
         // The unlimited write is sent first, and frees no room for others.
-        queue.left(1500)
-        #expect(!isTaken(1, &queue))
-        queue.left(600)
-        #expect(isTaken(400, &queue))
-        #expect(!isTaken(1, &queue))
-        queue.drained()
-        #expect(isTaken(5000, &queue))
+        buffer.left(1500)
+        #expect(!isTaken(1, &buffer))
+        buffer.left(600)
+        #expect(isTaken(400, &buffer))
+        #expect(!isTaken(1, &buffer))
+        buffer.drained()
+        #expect(isTaken(5000, &buffer))
     }
 
     @Test("what was taken while the channel was writable does not count against those behind it")
     func writable() {
-        var queue = OutgoingQueue()
-        #expect(isTaken(5000, &queue, isWritable: true))
-        queue.left(4000)
-        #expect(isTaken(1000, &queue))
-        #expect(!isTaken(1, &queue))
+        var buffer = OutgoingBuffer()
+        #expect(isTaken(5000, &buffer, isWritable: true))
+        buffer.left(4000)
+        #expect(isTaken(1000, &buffer))
+        #expect(!isTaken(1, &buffer))
     }
 
     @Test("waiting frames leave in pieces, in their order, byte by byte what they were")

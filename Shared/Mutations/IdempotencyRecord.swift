@@ -5,7 +5,7 @@ public import Postgres
 public import StrataModel
 
 /// The record of a change that was already carried out under its idempotency key.
-public struct EarlierChange: Sendable {
+public struct IdempotencyRecord: Sendable {
     /// The outcome of the writing function: `ok`, `none`, `created` or `found`.
     public let outcome: String
     /// The change's positions in the logs.
@@ -34,10 +34,10 @@ public struct EarlierChange: Sendable {
         public var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(id)] }
 
         /// Creates the query for a change of `user`.
-        public init(_ mutation: Mutation, of user: UserID, in app: AppID) {
+        public init(_ idempotencyKey: IdempotencyKey, of user: UserID, in app: AppID) {
             self.app = app
             self.user = user
-            id = mutation.id
+            id = idempotencyKey.id
         }
     }
 
@@ -45,10 +45,10 @@ public struct EarlierChange: Sendable {
     /// - Returns: nil if there are no rows.
     /// - Throws: `invalid_header` if the idempotency key was used for another request; a ``Postgres/PostgresError`` if
     ///   the row cannot be read.
-    public init?(_ rows: Rows, of mutation: Mutation) throws {
+    public init?(_ rows: Rows, of idempotencyKey: IdempotencyKey) throws {
         guard let row = rows.first else { return nil }
         let columns = try rows.columns(of: Find.self)
-        guard UInt64(bitPattern: try row[columns.fingerprint]) == mutation.fingerprint else {
+        guard UInt64(bitPattern: try row[columns.fingerprint]) == idempotencyKey.fingerprint else {
             throw Failure(
                 .invalidHeader, "The Strata-Mutation header has the id of another request, which was carried out.",
                 detail: .header("Strata-Mutation"))
@@ -83,12 +83,12 @@ public struct EarlierChange: Sendable {
     private static let pauses = (first: Duration.milliseconds(20), longest: Duration.milliseconds(500))
 
     /// The number of lookups before the change is tried again.
-    private static let looks = 4
+    private static let lookupLimit = 4
 
     /// Carries out a change at most once under its idempotency key.
     ///
     /// - Parameters:
-    ///   - mutation: the idempotency key. nil: none.
+    ///   - idempotencyKey: the idempotency key. nil: none.
     ///   - deadline: the end of waiting for another request that carries out the same change.
     ///   - carryOut: carries out the change. Returns nil if it was carried out before, or if another request is
     ///     carrying it out.
@@ -96,9 +96,9 @@ public struct EarlierChange: Sendable {
     ///   - answer: builds the answer from the record.
     /// - Throws: the error of `carryOut`, unless the change was carried out before. A repetition may be refused because
     ///   of later changes, and still gets the first answer.
-    public static func once<T>(
-        _ mutation: Mutation?, until deadline: ContinuousClock.Instant, carryOut: () async throws -> T?,
-        find: (Mutation) async throws -> EarlierChange?, answer: (EarlierChange) async throws -> T
+    public static func idempotent<T>(
+        _ idempotencyKey: IdempotencyKey?, until deadline: ContinuousClock.Instant, carryOut: () async throws -> T?,
+        find: (IdempotencyKey) async throws -> IdempotencyRecord?, answer: (IdempotencyRecord) async throws -> T
     ) async throws -> T {
         var pause = pauses.first
         while true {
@@ -108,13 +108,13 @@ public struct EarlierChange: Sendable {
             } catch {
                 refusal = error
             }
-            if let mutation, !(refusal is CancellationError), let earlier = try await find(mutation) { return try await answer(earlier) }
+            if let idempotencyKey, !(refusal is CancellationError), let earlier = try await find(idempotencyKey) { return try await answer(earlier) }
             if let refusal { throw refusal }
-            guard let mutation, .now + pause < deadline else { throw Failure.unavailable }
+            guard let idempotencyKey, .now + pause < deadline else { throw Failure.unavailable }
             // The other request usually succeeds. Try again only after some lookups, in case it was refused.
-            for _ in 0..<looks where .now + pause < deadline {
+            for _ in 0..<lookupLimit where .now + pause < deadline {
                 try await Task.sleep(for: pause * Double.random(in: 0.8...1.2))
-                if let earlier = try await find(mutation) { return try await answer(earlier) }
+                if let earlier = try await find(idempotencyKey) { return try await answer(earlier) }
                 pause = min(pause * 2, pauses.longest)
             }
         }

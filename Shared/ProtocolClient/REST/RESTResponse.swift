@@ -2,7 +2,7 @@
 public import Foundation
 
 /// A response of the server over HTTP.
-public struct RESTAnswer: Sendable, Hashable {
+public struct RESTResponse: Sendable, Hashable {
     /// A header line.
     public struct Header: Sendable, Hashable {
         /// The name as spelled by the server.

@@ -3,7 +3,7 @@ import Postgres
 import StrataModel
 
 /// The columns of the changed counts of users: parallel arrays of users and their new counts. Null: none.
-struct UserNumbersColumns: ColumnSet {
+struct UserCountsColumns: ColumnSet {
     private let users: Column<[String]>
     private let uncounted: Column<[Int64]>
     private let hidden: Column<[Int64]>
@@ -15,12 +15,12 @@ struct UserNumbersColumns: ColumnSet {
     }
 
     /// Returns the counts in a row, which hold at `position`.
-    func numbers(in row: Row, at position: Position) throws(PostgresError) -> [UserID: UserNumbers] {
+    func counts(in row: Row, at position: Position) throws(PostgresError) -> [UserID: UserCounts] {
         let (uncounted, hidden) = (try row[optional: uncounted] ?? [], try row[optional: hidden] ?? [])
-        var numbers: [UserID: UserNumbers] = [:]
+        var counts: [UserID: UserCounts] = [:]
         for (index, user) in (try row[optional: users] ?? []).enumerated() where index < uncounted.count && index < hidden.count {
-            numbers[UserID(trusted: user)] = UserNumbers(uncounted: uncounted[index], hidden: hidden[index], position: position)
+            counts[UserID(trusted: user)] = UserCounts(excluded: uncounted[index], hidden: hidden[index], position: position)
         }
-        return numbers
+        return counts
     }
 }

@@ -3,7 +3,7 @@
 /// A point in time in PostgreSQL's resolution: microseconds since the Unix epoch, UTC.
 ///
 /// `Int64.max` and `Int64.min` represent PostgreSQL's `infinity` and `-infinity`.
-public struct Timestamp: Sendable, Hashable, Comparable {
+public struct PostgresTimestamp: Sendable, Hashable, Comparable {
     /// Microseconds since 1970-01-01 00:00:00 UTC.
     public var microseconds: Int64
 
@@ -13,7 +13,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     }
 
     /// Returns true if `left` is earlier.
-    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+    public static func < (left: PostgresTimestamp, right: PostgresTimestamp) -> Bool {
         left.microseconds < right.microseconds
     }
 

@@ -5,7 +5,7 @@ import TestSupport
 
 /// The faults of a ``VirtualNetwork``: delays, losses, partitions and resets. The type is independent of clocks and
 /// interfaces.
-struct Weather {
+struct FaultModel {
     enum Fate {
         case arrives(afterMilliseconds: Double)
         case lost
@@ -35,7 +35,7 @@ struct Weather {
         }
     }
 
-    private var troubles: [Place: VirtualNetwork.Trouble] = [:]
+    private var faults: [Place: VirtualNetwork.Fault] = [:]
     /// The next expected byte of each flow's source.
     private var expected: [Packet.Flow: UInt32] = [:]
     /// The connections that were reset. A peer that still sends on one of them is notified.
@@ -44,7 +44,7 @@ struct Weather {
 
     init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
-    mutating func set(_ trouble: VirtualNetwork.Trouble?, at place: Place) { troubles[place] = trouble }
+    mutating func set(_ fault: VirtualNetwork.Fault?, at place: Place) { faults[place] = fault }
 
     /// Resets every connection of `address`.
     /// - Returns: The reset packets for both ends of each connection.
@@ -71,10 +71,10 @@ struct Weather {
             }
         }
         var delay = 0.0
-        for (place, trouble) in troubles where place.concerns(packet) {
-            if trouble.isCut || (trouble.loss > 0 && generator.chance(trouble.loss)) { return .lost }
-            delay += trouble.delay.lowerBound
-            let jitter = trouble.delay.upperBound - trouble.delay.lowerBound
+        for (place, fault) in faults where place.concerns(packet) {
+            if fault.isCut || (fault.loss > 0 && generator.chance(fault.loss)) { return .lost }
+            delay += fault.delay.lowerBound
+            let jitter = fault.delay.upperBound - fault.delay.lowerBound
             if jitter > 0 { delay += jitter * Double(generator.int(0...1000)) / 1000 }
         }
         return .arrives(afterMilliseconds: delay)

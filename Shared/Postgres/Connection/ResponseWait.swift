@@ -2,7 +2,7 @@
 
 /// The wait for a response to sent statements: first until a limit, then for a cancel request to take effect, then
 /// abandoned.
-struct Flight: Sendable {
+struct ResponseWait: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     enum Step: Equatable {
@@ -15,7 +15,7 @@ struct Flight: Sendable {
     }
 
     private enum Phase {
-        case flying(limit: Instant?)
+        case waiting(limit: Instant?)
         case cancelling(limit: Instant)
     }
 
@@ -33,7 +33,7 @@ struct Flight: Sendable {
             let cap = sentAt.advanced(by: longest)
             limit = limit.map { min($0, cap) } ?? cap
         }
-        phase = .flying(limit: limit)
+        phase = .waiting(limit: limit)
         self.grace = grace
     }
 
@@ -43,7 +43,7 @@ struct Flight: Sendable {
 
     mutating func next(now: Instant) -> Step {
         switch phase {
-        case .flying(let limit):
+        case .waiting(let limit):
             guard let limit, now >= limit else { return .wait(until: limit) }
             return cancel(now: now)
         case .cancelling(let limit):
@@ -54,7 +54,7 @@ struct Flight: Sendable {
     /// Cancels the wait because the caller no longer needs the response.
     mutating func cancel(now: Instant) -> Step {
         switch phase {
-        case .flying:
+        case .waiting:
             phase = .cancelling(limit: now.advanced(by: grace))
             return .cancel
         case .cancelling(let limit):

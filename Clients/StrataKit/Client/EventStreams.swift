@@ -5,7 +5,7 @@ import ProtocolClient
 import StrataModel
 
 /// The client's event streams. It also creates sync engines that publish to these streams.
-struct Outlets: Sendable {
+struct EventStreams: Sendable {
     let server: ProtocolClient
     let options: StrataClient.Options
     let folder: URL

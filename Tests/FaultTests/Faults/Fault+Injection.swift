@@ -15,7 +15,7 @@ extension Fault {
     /// - Parameters:
     ///   - load: the load whose clients may be affected.
     ///   - period: the duration of the fault.
-    func happen(to cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator) async throws {
+    func inject(into cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator) async throws {
         switch self {
         case .gatewayKilled: try await kill(generator.pick(cluster.instances(of: .gateway)), for: period)
         case .conversationsKilled: try await kill(generator.pick(cluster.instances(of: .conversations)), for: period)
@@ -31,10 +31,10 @@ extension Fault {
         case .conversationsOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .conversations)), for: period)
         case .metadataOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .metadata)), for: period)
         case .presenceOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .presence)), for: period)
-        case .redisKilled, .redisHangs: try await happen(to: cluster.redis, for: period)
-        case .postgresRestarted, .postgresKilled, .postgresHangs: try await happen(to: cluster.postgres, for: period)
+        case .redisKilled, .redisHangs: try await inject(into: cluster.redis, for: period)
+        case .postgresRestarted, .postgresKilled, .postgresHangs: try await inject(into: cluster.postgres, for: period)
         case .diskFull: try await fillDisk(of: cluster, for: period)
-        case .connectionsCut, .networkSlow, .networkLossy, .networkDivided: try await happenToNetwork(of: cluster, for: period, &generator)
+        case .connectionsCut, .networkSlow, .networkLossy, .networkDivided: try await injectIntoNetwork(of: cluster, for: period, &generator)
         case .clockAhead: try await jump(generator.pick(cluster.processes).clock, by: 20, for: period)
         case .clockBehind: try await jump(generator.pick(cluster.processes).clock, by: -20, for: period)
         case .databaseClockAhead: try await jump(cluster.surroundings.databaseClock, by: 20, for: period)
@@ -71,7 +71,7 @@ extension Fault {
         let said = Self.complaints(of: process)
         try await process.limitFiles(to: spare + AcceptGuard.reserve)
         let crowd = Crowd(host: process.host?.address.description ?? "127.0.0.1", port: process.port)
-        await crowd.come(4 * spare)
+        await crowd.open(4 * spare)
         try await Task.sleep(for: period)
         // The connections may arrive late, and descriptors that were free before may be used first. Then more
         // connections are needed.
@@ -80,11 +80,11 @@ extension Fault {
         while Self.complaints(of: process) == said, await process.pid == pid, .now < begun + Waiting.limit {
             if .now > begun + patience * waves {
                 waves += 1
-                await crowd.come(4 * spare)
+                await crowd.open(4 * spare)
             }
             try await Task.sleep(for: .milliseconds(50))
         }
-        await crowd.go()
+        await crowd.closeAll()
         try await process.limitFiles(to: nil)
         // At least one connection must have been refused, unless another fault has ended the process.
         guard let before, let after = await refused(by: process), await process.pid == pid else { return }
@@ -102,20 +102,20 @@ extension Fault {
         return nil
     }
 
-    private func happen(to redis: PrivateRedis, for period: Duration) async throws {
+    private func inject(into redis: PrivateRedis, for period: Duration) async throws {
         if case .redisHangs = self { await redis.suspend() } else { await redis.kill() }
         try await Task.sleep(for: period)
-        if case .redisHangs = self { await redis.resume() } else { try await redis.startAgain() }
+        if case .redisHangs = self { await redis.resume() } else { try await redis.restart() }
     }
 
-    private func happen(to postgres: PrivatePostgres, for period: Duration) async throws {
+    private func inject(into postgres: PrivatePostgres, for period: Duration) async throws {
         switch self {
         case .postgresRestarted: await postgres.stop()
         case .postgresKilled: await postgres.kill()
         default: await postgres.suspend()
         }
         try await Task.sleep(for: period)
-        if case .postgresHangs = self { await postgres.resume() } else { try await postgres.startAgain() }
+        if case .postgresHangs = self { await postgres.resume() } else { try await postgres.restart() }
     }
 
     /// Fills the disk. PostgreSQL ends itself if it cannot write its log; its supervisor restarts it.
@@ -126,7 +126,7 @@ extension Fault {
         disk.free()
         // PostgreSQL may be about to end although it was found running, so the restart is repeated until it answers.
         let end = ContinuousClock.now + Waiting.limit
-        repeat { try await cluster.postgres.startAgain() } while !(await answers(cluster.postgres)) && .now < end
+        repeat { try await cluster.postgres.restart() } while !(await answers(cluster.postgres)) && .now < end
     }
 
     private func answers(_ postgres: PrivatePostgres) async -> Bool { (try? await postgres.runSQL("SELECT 1")) != nil }
@@ -170,7 +170,7 @@ extension Fault {
 
     // MARK: Networks
 
-    private func happenToNetwork(of cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
+    private func injectIntoNetwork(of cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
         guard let network = cluster.surroundings.network else { return }
         let hosts = cluster.processes.compactMap(\.host?.address)
         switch self {
@@ -178,13 +178,13 @@ extension Fault {
             network.resetConnections(of: generator.pick(hosts))
             try await Task.sleep(for: period)
         case .networkSlow, .networkLossy:
-            let trouble = if case .networkSlow = self { VirtualNetwork.Trouble(delay: 20...60) } else { VirtualNetwork.Trouble(loss: 3) }
-            for host in hosts { network.set(trouble, at: host) }
+            let fault = if case .networkSlow = self { VirtualNetwork.Fault(delay: 20...60) } else { VirtualNetwork.Fault(loss: 3) }
+            for host in hosts { network.set(fault, at: host) }
             try await Task.sleep(for: period)
             for host in hosts { network.set(nil, at: host) }
         default:
             let place = Division(of: cluster, network, &generator)
-            network.set(VirtualNetwork.Trouble(isCut: true), at: place.one, and: place.other, port: place.port)
+            network.set(VirtualNetwork.Fault(isCut: true), at: place.one, and: place.other, port: place.port)
             try await Task.sleep(for: period)
             network.set(nil, at: place.one, and: place.other, port: place.port)
         }

@@ -2,7 +2,7 @@
 
 /// The backlog limit of a peer that does not read. First ephemeral packets are dropped, then the connection is closed.
 /// A durable change is never omitted from a connection that stays open.
-struct OutgoingQueue {
+struct OutgoingBuffer {
     enum Outcome {
         case write
         /// Send nothing but a close frame. The peer must reconnect and replay.

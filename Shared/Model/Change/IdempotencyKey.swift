@@ -8,7 +8,7 @@ public import Foundation
 
 /// An idempotency key: a client names a change with it, so that it can retry the request after a lost response. A
 /// change already carried out under the key is not repeated; the first response is returned.
-public struct Mutation: Hashable, Sendable {
+public struct IdempotencyKey: Hashable, Sendable {
     /// The key, chosen by the client. It is unique among all changes of the user within the change log's retention
     /// time.
     public let id: UUID
@@ -29,12 +29,12 @@ public struct LogPosition: Hashable, Sendable {
     /// The position in the own log of the user who made the change; nil if that log does not contain it.
     public var userPosition: Position?
 
-    /// Creates the place of a change that is in one of the logs, in both or in neither.
+    /// Creates the position of a change that is in one of the logs, in both or in neither.
     public init(position: Position? = nil, userPosition: Position? = nil) {
         self.position = position
         self.userPosition = userPosition
     }
 
-    /// The place of a change that no log contains.
-    public static let nowhere = LogPosition()
+    /// The position of a change that no log contains.
+    public static let empty = LogPosition()
 }

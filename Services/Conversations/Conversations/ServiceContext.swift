@@ -7,7 +7,7 @@ import RPC
 import StrataModel
 
 /// The dependencies and limits shared by the handlers of conversations, messages and synchronization.
-struct CallSupport: Sendable {
+struct ServiceContext: Sendable {
     let database: Database
     let directory: IdentityDirectory
     let publisher: Publisher
@@ -91,14 +91,14 @@ struct Caller: Sendable {
     let user: UserID
     let origin: Change.Origin?
     /// The idempotency key of the change, if the client sent one.
-    let mutation: Mutation?
+    let idempotencyKey: IdempotencyKey?
     let deadline: ContinuousClock.Instant
 
-    init(app: Data, user: String, origin: ProtoOrigin? = nil, mutation: ProtoMutation? = nil, _ context: RPCContext) throws {
+    init(app: Data, user: String, origin: ProtoOrigin? = nil, idempotencyKey: ProtoMutation? = nil, _ context: RPCContext) throws {
         self.app = try AppID(contract: app)
         self.user = UserID(trusted: user)
         self.origin = origin.map { Change.Origin($0) }
-        self.mutation = try mutation.map { proto throws(ContractViolation) in try Mutation(proto) }
+        self.idempotencyKey = try idempotencyKey.map { proto throws(ContractViolation) in try IdempotencyKey(proto) }
         deadline = context.deadline
     }
 
@@ -106,7 +106,7 @@ struct Caller: Sendable {
     var isServer: Bool { user.isAppServer }
 
     /// A hash that identifies the user within this process.
-    var number: UInt64 {
+    var fairShareKey: UInt64 {
         var hasher = Hasher()
         hasher.combine(app)
         hasher.combine(user)
@@ -115,11 +115,11 @@ struct Caller: Sendable {
 
     func change(
         in conversation: ConversationID, at position: Position, createdAt: StrataModel.Timestamp, messageCount: Int64,
-        numbers: [UserID: UserNumbers] = [:], content: Change.Content, hiddenFrom: [UserID] = []
+        counts: [UserID: UserCounts] = [:], content: Change.Content, hiddenFrom: [UserID] = []
     ) -> Change {
         Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: isServer ? nil : user, origin: origin,
-            messageCount: messageCount, numbers: numbers, content: content, hiddenFrom: hiddenFrom)
+            messageCount: messageCount, counts: counts, content: content, hiddenFrom: hiddenFrom)
     }
 }
 
