@@ -147,7 +147,7 @@ struct HookDatabase: Sendable {
             ClaimLanes(
                 hooks: limits.map(\.hook.rawValue), limits: limits.map { Int64($0.lanes) }, total: Int64(total), claim: UUID(), lease: 60_000),
             deadline: Self.soon)
-        return try await store.read(claimed, events: Int64(events), bytes: Int64(bytes), deadline: Self.soon)
+        return try await store.read(claimed, of: app, events: Int64(events), bytes: Int64(bytes), deadline: Self.soon)
     }
 
     /// Ends the work on a lane.

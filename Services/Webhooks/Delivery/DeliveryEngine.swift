@@ -192,14 +192,23 @@ final class DeliveryEngine: Service {
         }
     }
 
-    /// Reads the events of claimed lanes and begins to deliver them. Lanes are read in portions, so that a timeout
-    /// affects few of them.
+    /// Reads the events of claimed lanes and begins to deliver them. Each app's lanes are read separately, so that no
+    /// app waits for the large events of another.
     private func read(_ claimed: [Work]) async {
+        await withDiscardingTaskGroup { group in
+            for (app, lanes) in Dictionary(grouping: claimed, by: \.app) {
+                group.addTask { await self.read(lanes, of: app) }
+            }
+        }
+    }
+
+    /// Reads the lanes of one app in portions, so that a timeout affects few of them.
+    private func read(_ claimed: [Work], of app: AppID) async {
         for start in stride(from: 0, to: claimed.count, by: Self.mostRead) {
             let portion = claimed[start..<min(start + Self.mostRead, claimed.count)]
             do {
                 let lanes = try await store.read(
-                    portion.map(\.lane), events: Self.mostEvents, bytes: Int64(Self.mostBytes), deadline: .now + .seconds(5))
+                    portion.map(\.lane), of: app, events: Self.mostEvents, bytes: Int64(Self.mostBytes), deadline: .now + .seconds(5))
                 for (unread, lane) in zip(portion, lanes) {
                     let work = Work(lane: lane, ready: unread.ready, claimedAt: unread.claimedAt)
                     Task { await self.work(on: work) }
@@ -306,7 +315,7 @@ final class DeliveryEngine: Service {
         guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
         if isCompleted {
             do {
-                event = try await store.complete(event, bytes: Int64(Self.mostMetadata), deadline: .now + .seconds(5))
+                event = try await store.complete(event, of: work.app, bytes: Int64(Self.mostMetadata), deadline: .now + .seconds(5))
             } catch {
                 room.withLock { $0.release(bytes, of: work.app) }
                 throw .interrupted

@@ -110,14 +110,17 @@ struct HookStore: Sendable {
         }
     }
 
-    /// Reads the first events of claimed lanes, up to a number of events and about a number of bytes for each lane.
+    /// Reads the first events of claimed lanes of one app, up to a number of events and about a number of bytes for each lane.
     /// - Returns: the lanes with their events, in the same order. Lanes without events are included, because they must
     ///   be finished, too.
-    func read(_ claimed: [ClaimedLane], events: Int64, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
+    func read(
+        _ claimed: [ClaimedLane], of app: AppID, events: Int64, bytes: Int64, deadline: ContinuousClock.Instant
+    ) async throws -> [ClaimedLane] {
         var lanes = claimed
         guard !lanes.isEmpty else { return [] }
         let read = try await pool.query(
-            ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: events, bytes: bytes), deadline: deadline)
+            ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: events, bytes: bytes),
+            user: UInt64(hashing: app.rawValue), deadline: deadline)
         let eventColumns = try read.columns(of: ReadLanes.self)
         let places = Dictionary(uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook.rawValue, lane: $1.lane), $0) })
         for row in read {
@@ -129,8 +132,9 @@ struct HookStore: Sendable {
 
     /// Reads the current state of the objects that an event concerns.
     /// - Parameter bytes: the maximum size of metadata, in bytes. A larger tree is left out.
-    func complete(_ event: RecordedEvent, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> RecordedEvent {
-        let rows = try await pool.query(CompleteEvent(event: event, bytes: bytes), deadline: deadline)
+    func complete(_ event: RecordedEvent, of app: AppID, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> RecordedEvent {
+        let rows = try await pool.query(
+            CompleteEvent(event: event, bytes: bytes), user: UInt64(hashing: app.rawValue), deadline: deadline)
         let columns = try rows.columns(of: CompleteEvent.self)
         guard let row = rows.first else { throw MalformedAnswer() }
         var event = event
