@@ -74,7 +74,7 @@ lint:
 	@scripts/lint.sh
 
 fmt:
-	@find Shared Services Clients Examples Tests docs Package.swift -name '*.swift' ! -path '*/.build/*' ! -name '*.pb.swift' -print0 | xargs -0 swift format -i --parallel
+	@find Shared Services Tools Clients Examples Tests docs Package.swift -name '*.swift' ! -path '*/.build/*' ! -name '*.pb.swift' -print0 | xargs -0 swift format -i --parallel
 
 stats:
 	@scripts/stats.py

@@ -326,9 +326,9 @@ let package = Package(
                 x509, swiftASN1,
                 asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
             ] + (isImageBuild ? [] : ["StrataKit"]),
-            path: "Services/Strata", exclude: isImageBuild ? ["Main", "Chat"] : ["Main"],
+            path: "Tools/strata", exclude: isImageBuild ? ["Main", "Chat"] : ["Main"],
             // `strata chat` is built on the client library.
             swiftSettings: settings + (isImageBuild ? [] : [.define("STRATA_CHAT")])),
-        executable("StrataMain", "Services/Strata/Main", ["StrataCommand", argumentParser]),
+        executable("StrataMain", "Tools/strata/Main", ["StrataCommand", argumentParser]),
     ] + soak + (isImageBuild ? [] : clients + checks)
 )

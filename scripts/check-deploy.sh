@@ -211,7 +211,7 @@ import sys
 import yaml
 
 known = set()
-for folder, pattern in ("Services", "*.swift"), ("Shared", "*.swift"), ("deploy/edge", "*"):
+for folder, pattern in ("Services", "*.swift"), ("Tools", "*.swift"), ("Shared", "*.swift"), ("deploy/edge", "*"):
     for path in pathlib.Path(folder).rglob(pattern):
         known.update(re.findall(r"\bSTRATA_[A-Z_]+[A-Z]\b", path.read_text()))
 

@@ -31,7 +31,7 @@ def list_of(numbers):
 
 def check_servers():
     """Errors in the places that name versions of servers."""
-    with open("Services/Strata/Doctor/ServerVersions.swift", encoding="utf-8") as file:
+    with open("Tools/strata/Doctor/ServerVersions.swift", encoding="utf-8") as file:
         found = re.findall(r'product: "(\w+)", supported: \[([\d, ]+)\], tested: \[([\d, ]*)\]', file.read())
     supported = {product: majors.split(", ") for product, majors, _ in found}
     tested = {product: majors.split(", ") for product, _, majors in found if majors}
@@ -53,7 +53,7 @@ def check_servers():
 
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    version = find("Services/Strata/StrataVersion.swift", r'current = "(\d+\.\d+\.\d+)"$')
+    version = find("Tools/strata/StrataVersion.swift", r'current = "(\d+\.\d+\.\d+)"$')
     places = {
         "CHANGELOG.md": (r"^## (\d+\.\d+\.\d+) - (?:unreleased|\d{4}-\d{2}-\d{2})$", version),
         "deploy/Dockerfile": (r"^ARG VERSION=(.*)$", version),

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), names of
-# metrics and log fields (scripts/check_names.py), the voice of comments (scripts/stats.py), and NOTICE
-# (scripts/licences.py). Generated code
-# (*.pb.swift) is as its generator made it.
+# Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), names of metrics and
+# log fields (scripts/check_names.py), the voice of comments (scripts/stats.py), and NOTICE (scripts/licences.py).
+# Generated code (*.pb.swift) is as its generator made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -d '' files < <(find Shared Services Clients Examples Tests docs -name '*.swift' ! -path '*/.build/*' ! -name '*.pb.swift' -print0 | sort -z)
+mapfile -d '' files < <(find Shared Services Tools Clients Examples Tests docs -name '*.swift' ! -path '*/.build/*' ! -name '*.pb.swift' -print0 | sort -z)
 swift format lint --strict --parallel Package.swift "${files[@]}"
 
 bare=()

@@ -11,7 +11,7 @@ extension FanOut {
     }
 
     /// Ends the typing of a message's sender. Most senders are not typing, and a call to the presence service for each
-    /// message would cost a quarter of the message itself. So only gateways that received the typing signal make the call.
+    /// message would cost a quarter of the message itself. So only gateways that received the typing signal call.
     func endTyping(ofSenderOf change: Change) {
         guard !typists.table.isEmpty, case .messageCreated(_, _, let message) = change.content,
             let sender = message?.sender.userID ?? change.actor, typists.table.contains(sender, in: change.conversationID)
