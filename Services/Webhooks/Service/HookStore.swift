@@ -110,7 +110,7 @@ struct HookStore: Sendable {
         }
     }
 
-    /// Reads the first events of claimed lanes of one app, up to a number of events and about a number of bytes for each
+    /// Reads the first events of claimed lanes of one app, up to a number of events and about a number of bytes per
     /// lane.
     /// - Returns: the lanes with their events, in the same order. Lanes without events are included, because they must
     ///   be finished, too.
