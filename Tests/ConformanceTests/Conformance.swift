@@ -22,7 +22,7 @@ enum Conformance {}
 extension Conformance {
     @Suite("rules")
     struct Rules {
-        @Test("the names of all rules are different, and in the order of their sections")
+        @Test("every rule has a unique name, and the rules are in the order of their sections")
         func names() {
             let names = RuleTable.all.map(\.name)
             #expect(Set(names).count == names.count, "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys.sorted())")
@@ -66,13 +66,13 @@ extension Conformance {
         @Test("15 version differences", arguments: RuleTable.cases(.versions))
         func versions(_ rule: RuleCase) async { await verify(rule, .versions) }
 
-        @Test("16 what stock clients do", arguments: RuleTable.cases(.traces))
+        @Test("16 stock client traces", arguments: RuleTable.cases(.traces))
         func traces(_ rule: RuleCase) async { await verify(rule, .traces) }
 
         @Test("17 compatibility checklist", arguments: RuleTable.cases(.checklist))
         func checklist(_ rule: RuleCase) async { await verify(rule, .checklist) }
 
-        @Test("18 what Strata adds", arguments: RuleTable.cases(.additions))
+        @Test("18 Strata additions", arguments: RuleTable.cases(.additions))
         func additions(_ rule: RuleCase) async { await verify(rule, .additions) }
 
         // These two chapters come last. Their slow rules started together with the first rule, and are done or nearly

@@ -21,7 +21,7 @@ struct BlockTests {
 
     // MARK: Blocked users
 
-    @Test("of a user the newest entry counts, whichever comes first, and what was read contains those before it")
+    @Test("the newest entry about a user wins in any order, and a loaded list contains all entries before it")
     func newest() {
         var blocks = BlockedUsers(blocked: [Fixture.ana], blockedBy: [], position: Position(3))
         blocks.apply(entry(3, .blocksChanged(blocked: [], unblocked: [Fixture.ana])))
@@ -37,7 +37,7 @@ struct BlockTests {
         #expect(blocks.users == [])
     }
 
-    @Test("what is read again takes the place of what was known, but for newer entries")
+    @Test("a reloaded block list replaces the known one, except for newer entries")
     func readAgain() {
         var blocks = BlockedUsers(blocked: [], blockedBy: [], position: Position(1))
         blocks.apply(entry(4, .blocksChanged(blocked: [Fixture.ana], unblocked: [])))
@@ -49,7 +49,7 @@ struct BlockTests {
         #expect(blocks.users == [])
     }
 
-    @Test("all blocks of a user are read, however many there are")
+    @Test("a gateway reads all blocks of a user, however many exist")
     func many() async throws {
         try await FakeConversations.run { harness, fake in
             let call = GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben), budget: .seconds(60))
@@ -68,7 +68,7 @@ struct BlockTests {
 
     // MARK: The newest message
 
-    @Test("a message that is hidden from a user is not the newest one to that user, and the next one is")
+    @Test("a message that is hidden from a user is not their newest one, but the next visible message is")
     func newestMessage() {
         var messages = LastMessages()
         messages.created(at: Position(2), hiddenFrom: [])
@@ -93,7 +93,7 @@ struct BlockTests {
         return change
     }
 
-    @Test("a hidden message is told to all but those it is hidden from, who go on with the right counts", arguments: [false, true])
+    @Test("a hidden message reaches all users except those it is hidden from, who keep correct counts", arguments: [false, true])
     func hiddenMessage(isFromLog: Bool) async throws {
         let harness = try await GatewayHarness()
         let (ben, cleo) = (try await harness.socket(of: Fixture.ben, at: 4), try await harness.socket(of: Self.cleo, at: 4))
@@ -113,7 +113,7 @@ struct BlockTests {
         #expect(try await cleo.positions().contains(5))
     }
 
-    @Test("a hidden message does not bring back a conversation that is deleted from the devices; the next one does")
+    @Test("a hidden message does not restore a conversation deleted from the devices; the next visible one does")
     func deletedConversation() async throws {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ben, at: 4)
@@ -127,7 +127,7 @@ struct BlockTests {
         #expect(try await harness.onLoop { $0.registry.conversations[Fixture.conversation]?.members.count ?? 0 } == 0)
     }
 
-    @Test("typing is kept from users with a block, in both directions, from the entry of the own log on", arguments: [true, false])
+    @Test("typing is hidden between users with a block, in both directions, from the own log's entry on", arguments: [true, false])
     func typing(isOwn: Bool) async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -150,7 +150,7 @@ struct BlockTests {
         #expect(try await typed() == 1)
     }
 
-    @Test("presence is kept from users with a block, who see each other go offline")
+    @Test("presence is hidden between users with a block, who see each other go offline")
     func presence() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)

@@ -42,7 +42,7 @@ struct CatchUpScheduleTests {
         return schedule
     }
 
-    @Test("what is brought back while a catch-up ends is joined by the next one, and limits the times behind it")
+    @Test("a conversation restored while a catch-up ends is joined by the next one and limits later times")
     func broughtBack() {
         var schedule = live()
         #expect(words(schedule.join([Fixture.conversation: .zero], at: moment) { _ in false }) == ["owes", "run 2"])
@@ -52,7 +52,7 @@ struct CatchUpScheduleTests {
         #expect(schedule.attempt == 3)
     }
 
-    @Test("a replay is answered when what waited behind it limits the times")
+    @Test("a replay is answered when the catch-up queued behind it limits the times")
     func replay() {
         var schedule = live()
         #expect(words(schedule.replay(from: Fixture.time(1), at: moment)) == ["cancel", "leave", "replay begins", "run 2"])
@@ -61,7 +61,7 @@ struct CatchUpScheduleTests {
         #expect(words(schedule.ended(present, at: moment) { _ in false }) == ["caught up", "owes", "run 3", "answer", "typing"])
     }
 
-    @Test("a failed replay leaves the conversations that it had joined, and waits for the client to ask again")
+    @Test("a failed replay leaves the conversations that it had joined, and waits for the client to repeat it")
     func failedReplay() {
         var schedule = live()
         _ = schedule.replay(from: Fixture.time(1), at: moment)
@@ -70,7 +70,7 @@ struct CatchUpScheduleTests {
         #expect(words(schedule.retry(at: moment) { _ in false }) == ["opening begins", "run 3"])
     }
 
-    @Test("conversations whose joining failed are joined again, and those that cannot be shown are looked at again")
+    @Test("failed joins are repeated, and conversations that cannot be shown are retried later")
     func again() {
         var schedule = live()
         _ = schedule.join([Fixture.conversation: Position(2)], at: moment) { _ in false }
@@ -84,7 +84,7 @@ struct CatchUpScheduleTests {
         #expect(words(schedule.retrySetAside(at: moment) { _ in false }) == ["owes", "run 4"])
     }
 
-    @Test("a replay that cannot be understood begins nothing where something is owed already")
+    @Test("an invalid replay request starts no catch-up while another one is pending")
     func refused() {
         var schedule = CatchUpSchedule(session, since: .uptimeNanoseconds(0))
         _ = schedule.requestReceived(isReplay: true, at: moment)

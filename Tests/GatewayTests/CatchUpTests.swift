@@ -16,7 +16,7 @@ import Testing
 /// Catch-ups whose services fail or have more changes than one catch-up can send.
 @Suite(.timeLimit(.minutes(2)))
 struct CatchUpTests {
-    @Test("a client whose replay failed and that does not ask again is told to come back: no socket stays open and deaf")
+    @Test("a socket whose client does not repeat a failed replay is closed with a reconnect code")
     func rests() async throws {
         try await FakeConversations.run { harness, fake in
             fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
@@ -32,7 +32,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("a client that asks again in time stays, and its replay succeeds when the service is back")
+    @Test("a client that repeats its request in time stays, and its replay succeeds when the service is back")
     func asksAgain() async throws {
         try await FakeConversations.run { harness, fake in
             fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
@@ -55,7 +55,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("a first catch-up whose service is away goes on trying until it is there again")
+    @Test("a first catch-up retries until its service is available")
     func opened() async throws {
         try await FakeConversations.run { harness, fake in
             fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
@@ -76,7 +76,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("after a replay that failed, no older catch-up is tried again: it would bring less, and show later times")
+    @Test("a failed replay does not resume an older catch-up, which would send less and show later times")
     func notInPlaceOfReplay() async throws {
         try await FakeConversations.run { harness, fake in
             fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
@@ -129,7 +129,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("what a replaced catch-up still has on its way to the loop does nothing there", arguments: [true, false])
+    @Test("pending loop work of a replaced catch-up has no effect", arguments: [true, false])
     func replaced(isReplaced: Bool) async throws {
         try await FakeConversations.run { harness, fake in
             addPendingChanges(to: fake)
@@ -158,7 +158,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("the answer to a replay says the epoch of the database that was read, if the service does", arguments: ["", "0660db668cf3ee0000000001"])
+    @Test("the answer to a replay has the epoch of the database, if the service returns it", arguments: ["", "0660db668cf3ee0000000001"])
     func epoch(_ epoch: String) async throws {
         try await FakeConversations.run { harness, fake in
             fake.answers.withLock {
@@ -178,7 +178,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("the answer to a replay carries no later time than what waits behind the replay allows")
+    @Test("the answer to a replay has no later time than the work queued behind it allows")
     func joinsBehind() async throws {
         try await FakeConversations.run { harness, fake in
             addPendingChanges(to: fake)
@@ -213,7 +213,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("what has more changes than one catch-up brings ends with a code that makes the client come back for the rest", arguments: [true, false])
+    @Test("a catch-up with too many changes ends with a code that makes the client reconnect for the rest", arguments: [true, false])
     func tooMuch(isReplay: Bool) async throws {
         try await FakeConversations.run { harness, fake in
             let begin = Timestamp.now().advanced(by: .seconds(-2 * CatchUp.maximumReads))

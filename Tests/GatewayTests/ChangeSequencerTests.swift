@@ -17,7 +17,7 @@ struct ChangeSequencerTests {
         if case .deliver(let changes) = outcome { changes.map(\.position.rawValue) } else { nil }
     }
 
-    @Test("what continues the sequence is handed on at once")
+    @Test("the sequencer delivers a change that continues the sequence at once")
     func next() {
         var sequencer = started()
         #expect(delivered(sequencer.changeArrived(Fixture.change(5))) == [5])
@@ -25,7 +25,7 @@ struct ChangeSequencerTests {
         #expect(!sequencer.hasGap)
     }
 
-    @Test("two instances publish 5 and 6 in the wrong order: both are handed on in order, when 5 has come")
+    @Test("changes 5 and 6 published in the wrong order are delivered in order, when 5 has arrived")
     func swapped() {
         var sequencer = started()
         guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
@@ -34,7 +34,7 @@ struct ChangeSequencerTests {
         #expect(!sequencer.hasGap)
     }
 
-    @Test("a gap is announced once, however much arrives behind it")
+    @Test("a gap is announced once, however many changes arrive behind it")
     func oneGap() {
         var sequencer = started()
         guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
@@ -44,7 +44,7 @@ struct ChangeSequencerTests {
         #expect(delivered(sequencer.changeArrived(Fixture.change(5))) == [5, 6, 7, 8, 9])
     }
 
-    @Test("what was handed on is never handed on again")
+    @Test("a delivered change is never delivered again")
     func duplicates() {
         var sequencer = started()
         _ = sequencer.changeArrived(Fixture.change(5))
@@ -56,7 +56,7 @@ struct ChangeSequencerTests {
         #expect(delivered(sequencer.changeArrived(Fixture.change(6))) == [6, 7])
     }
 
-    @Test("before a baseline everything is kept, and what the baseline contains is dropped")
+    @Test("changes before a baseline are kept, and those that the baseline contains are dropped")
     func beforeBaseline() {
         var sequencer = ChangeSequencer()
         for position in [Int64(9), 7, 8] {
@@ -74,7 +74,7 @@ struct ChangeSequencerTests {
         #expect(sequencer.last == Position(8))
     }
 
-    @Test("any order with losses and doubles, repaired from the log, hands on every position once and in order", arguments: 0..<200)
+    @Test("any order with losses and duplicates, repaired from the log, delivers every position once and in order", arguments: 0..<200)
     func anyOrder(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let count: Int64 = 40
@@ -90,7 +90,7 @@ struct ChangeSequencerTests {
         #expect(seen == Array(1...count), "seed \(seed)")
     }
 
-    @Test("what is kept ahead of a gap is bounded")
+    @Test("changes kept ahead of a gap are limited in number")
     func bounded() {
         var sequencer = started(at: 0)
         for position in 2...Int64(ChangeSequencer.earlyLimit + 100) { _ = sequencer.changeArrived(Fixture.change(position)) }

@@ -16,7 +16,7 @@ struct ChannelValuesTests {
         return channel
     }
 
-    @Test("each is taken once, by its channel")
+    @Test("each channel's value is taken once")
     func taken() throws {
         let (one, other) = (try connected(), try connected())
         #expect(values.keep("one", for: one) && values.keep("other", for: other))
@@ -26,7 +26,7 @@ struct ChannelValuesTests {
         #expect(values.count == 0)
     }
 
-    @Test("a value that was not taken goes with the channel")
+    @Test("ending a channel discards its untaken value")
     func ended() throws {
         let channel = try connected()
         #expect(values.keep("session", for: channel))
@@ -34,7 +34,7 @@ struct ChannelValuesTests {
         #expect(values.count == 0)
     }
 
-    @Test("nothing is kept for a channel that has ended before")
+    @Test("a channel that has already ended stores no value")
     func endedBefore() throws {
         let channel = try connected()
         _ = try channel.finish()

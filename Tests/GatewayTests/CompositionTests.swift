@@ -22,7 +22,7 @@ struct CompositionTests {
         func answerReceived(byteCount: Int) { received.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    @Test("a tree that was read later than its conversation is read once more only if it was patched in between", arguments: [false, true])
+    @Test("a tree that was read after its conversation is read again only if a patch came in between", arguments: [false, true])
     func movedOn(isPatched: Bool) async throws {
         try await FakeConversations.run { harness, fake in
             let moving = Moving()

@@ -20,7 +20,7 @@ struct ConversationFeedTests {
         }
     }
 
-    @Test("what another log told before this one was first read is missing, too")
+    @Test("a position expected from another log before the first read is missing after it")
     func expectedBeforeTheStart() {
         var feed = ConversationFeed()
         #expect(described([feed.expected(Position(6), since: Fixture.time(3))]) == ["check the arrival of 6"])
@@ -29,7 +29,7 @@ struct ConversationFeedTests {
         #expect(described(feed.repairIfBehind()) == ["read after \(Position(4))"])
     }
 
-    @Test("what heads told before the log was first read is missing to a reader that had ended before it")
+    @Test("a head seen before the first read is missing for a reader that stopped before it")
     func headsBeforeTheStart() {
         var feed = ConversationFeed()
         #expect(described([feed.headSeen(Position(13), since: Fixture.time(5))].compactMap(\.self)).isEmpty)
@@ -38,7 +38,7 @@ struct ConversationFeedTests {
         #expect(described(feed.repairIfBehind()) == ["read after \(Position(10))"])
     }
 
-    @Test("nothing is missing to a reader who has come as far as heads told")
+    @Test("no position is missing for a reader that reached the head")
     func readFarEnough() {
         var feed = ConversationFeed()
         #expect(described([feed.headSeen(Position(13), since: Fixture.time(5))].compactMap(\.self)).isEmpty)
@@ -46,7 +46,7 @@ struct ConversationFeedTests {
         #expect(described(feed.repairIfBehind()) == ["close gap"])
     }
 
-    @Test("numbers that are missing are read although no change is")
+    @Test("missing counts are read although no change is missing")
     func countsMissing() {
         var feed = ConversationFeed()
         _ = feed.readElsewhere(to: Position(4))

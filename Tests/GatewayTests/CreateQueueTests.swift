@@ -40,7 +40,7 @@ struct CreateQueueTests {
         return story
     }
 
-    @Test("one after the other, and none while one is being carried out")
+    @Test("a queue runs creates sequentially, one at a time")
     func order() {
         var queue = CreateQueue()
         queue.append(message(1))
@@ -55,7 +55,7 @@ struct CreateQueueTests {
         #expect(drain(&queue) == ["2"])
     }
 
-    @Test("what depends on a create that failed is told which one, also if another one failed before that")
+    @Test("a create that depends on a failed one gets that create's id, also after an earlier failure")
     func names() {
         var queue = CreateQueue()
         queue.append(message(1))
@@ -72,7 +72,7 @@ struct CreateQueueTests {
         #expect(named == ["r2", "r2"])
     }
 
-    @Test("the ordered creates behind one that failed fail, until one comes that is not ordered; other conversations go on")
+    @Test("ordered creates behind a failed one fail until an unordered one; other conversations continue")
     func chain() {
         var queue = CreateQueue()
         queue.append(message(1))
@@ -90,7 +90,7 @@ struct CreateQueueTests {
         #expect(drain(&queue, failing: [9]) == ["8-", "9", "10-"])
     }
 
-    @Test("the failure names the create that failed first")
+    @Test("the failure names the first failed create")
     func name() throws {
         var queue = CreateQueue()
         for number in 1...3 as ClosedRange<UInt64> { queue.append(message(number, ordered: .bool(true))) }
@@ -109,7 +109,7 @@ struct CreateQueueTests {
         }
     }
 
-    @Test("the create of a conversation is what the first message in it depends on")
+    @Test("the first message in a new conversation depends on the conversation's create")
     func conversations() {
         var queue = CreateQueue()
         queue.append(conversation(1))
@@ -121,7 +121,7 @@ struct CreateQueueTests {
         #expect(drain(&queue, failing: [1, 5]) == ["1", "2-", "3", "4", "5", "6"])
     }
 
-    @Test("one that was refused when it came counts at its place in the order")
+    @Test("a create refused on arrival counts at its place in the order")
     func refused() {
         var queue = CreateQueue()
         queue.append(message(1))
@@ -139,7 +139,7 @@ struct CreateQueueTests {
         #expect(drain(&queue) == ["9-"])
     }
 
-    @Test("ordered that is neither true nor false is refused by its name, and counts as failed")
+    @Test("an ordered value that is no boolean is refused by name and counts as failed")
     func malformed() {
         for value in [JSONValue.string("true"), .integer(1), .array([])] {
             var queue = CreateQueue()
@@ -157,7 +157,7 @@ struct CreateQueueTests {
         #expect(drain(&queue) == ["1"])
     }
 
-    @Test("beyond what is remembered no ordered create is carried out that may depend on one that failed")
+    @Test("beyond the recorded failures, no ordered create runs that may depend on a failed one")
     func bound() {
         var queue = CreateQueue()
         let conversations = (0...FailedCreates.limit).map { _ in ConversationID.random() }

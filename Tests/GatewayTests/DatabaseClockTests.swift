@@ -17,7 +17,7 @@ import Testing
 struct DatabaseClockTests {
     private func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(1_000_000_000_000) + .seconds(seconds) }
 
-    @Test("it runs on for a while after it was read last, and never goes back")
+    @Test("the clock continues for a while after its last reading, and never goes back")
     func running() {
         let clock = DatabaseClock(asOf: Fixture.time(0), heardAt: at(0))
         #expect(clock.now(at: at(-1)) == Fixture.time(0))
@@ -26,7 +26,7 @@ struct DatabaseClockTests {
         #expect(clock.now(at: at(600)) == Fixture.time(18))
     }
 
-    @Test("a socket begins some time before it opened, not before its session, unless the clock was set back since that was made")
+    @Test("a catch-up starts shortly before its socket opened, not before its session, unless the clock was set back since")
     func beginning() {
         func begin(session: Int64) -> Timestamp {
             DatabaseClock.beginning(opened: .seconds(2), before: Fixture.time(100), session: Fixture.time(session))
@@ -38,7 +38,7 @@ struct DatabaseClockTests {
         #expect(begin(session: 700) == Fixture.time(88))
     }
 
-    @Test("as long as the time is unknown, nothing later is shown than where the catch-up began")
+    @Test("while the time is unknown, packets carry no later time than the start of the catch-up")
     func unknown() {
         var sequence = PacketSequence()
         sequence.opened(at: Fixture.time(10))
@@ -53,7 +53,7 @@ struct DatabaseClockTests {
         #expect(sequence.allowed(Fixture.time(20), ceiling: nil, isTimeKnown: true) == Fixture.time(20))
     }
 
-    @Test("a live change is told with its own time at least, as far as the limits allow, and what follows it with no earlier one")
+    @Test("a live packet has at least its change's time, within the limits, and later packets never go back")
     func live() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 0)
@@ -74,7 +74,7 @@ struct DatabaseClockTests {
         #expect(try await ana.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(Fixture.time(2))])
     }
 
-    @Test("the first socket finds the time unknown, and has heads compared at once")
+    @Test("the first socket finds the time unknown and triggers a comparison of heads")
     func waking() async throws {
         let harness = try await GatewayHarness()
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(600), heardAt: $0.loop.now) }
@@ -91,7 +91,7 @@ struct DatabaseClockTests {
         _ = ben
     }
 
-    @Test("a catch-up that did not ask for a replay says how long ago the socket opened, and takes the time from the answer", arguments: [-600, 600])
+    @Test("a catch-up without a replay request sends the socket's age and takes the time from the answer", arguments: [-600, 600])
     func opened(seconds: Int64) async throws {
         try await FakeConversations.run { harness, fake in
             let asOf = Timestamp.now().advanced(by: .seconds(seconds))

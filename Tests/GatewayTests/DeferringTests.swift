@@ -78,7 +78,7 @@ struct DeferringTests {
 
     // MARK: Tests
 
-    @Test("a conversation that was created since then is read behind those that the client knows, and no packet is stamped later until then")
+    @Test("a replay reads new conversations after known ones, and limits the times of packets until then")
     func created() {
         var (catchUp, effects) = replay([
             entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 20),
@@ -100,7 +100,7 @@ struct DeferringTests {
         #expect(cursors(catchUp.handle(.sent)) == nil)
     }
 
-    @Test("what is held back of the margin keeps no packet before the time that the client named")
+    @Test("conversations deferred within the margin keep no packet before the time that the client named")
     func margin() {
         let entries = [entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 50)]
         var (catchUp, _) = replay(entries, since: 0)
@@ -108,7 +108,7 @@ struct DeferringTests {
         #expect(sent(effects)?.deferredSince == Fixture.time(0).advanced(by: CatchUpTiming.replayMargin))
     }
 
-    @Test("a conversation that the user was added to is held back from this change on, once, and the others go on")
+    @Test("a conversation that the user was added to is deferred from this change on, once, and others continue")
     func added() {
         let other = ConversationID.random()
         var (catchUp, effects) = replay([
@@ -129,7 +129,7 @@ struct DeferringTests {
         #expect(lookedUp(effects) == [other])
     }
 
-    @Test("where nothing else is told, nothing is held back")
+    @Test("a replay without known conversations defers nothing")
     func alone() {
         var (catchUp, effects) = replay([entry(new, position: 2, after: 0, oldestAt: 5)])
         #expect(cursors(effects) == [new: .zero])
@@ -137,7 +137,7 @@ struct DeferringTests {
         #expect(lookedUp(effects) == [new])
     }
 
-    @Test("what the user did in a conversation that is held back is told behind its creation")
+    @Test("the user's own log entries about a deferred conversation follow its creation")
     func ownLog() {
         var (catchUp, effects) = replay([
             entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 20),
@@ -156,7 +156,7 @@ struct DeferringTests {
         #expect(lookedUp(effects) == [new])
     }
 
-    @Test("in one page, too, what the user did in a conversation comes behind the change by which it has to be shown")
+    @Test("own log entries follow the addition that shows their conversation, also within one page")
     func ownLogInPage() {
         var (catchUp, effects) = replay([
             entry(new, position: 9, after: 6, oldestAt: 7), entry(known, position: 9, after: 7, oldestAt: 8),
@@ -169,7 +169,7 @@ struct DeferringTests {
         #expect(lookedUp(effects) == [new])
     }
 
-    @Test("what others deleted in a conversation that the user has left ends no holding back")
+    @Test("a deletion by others in a conversation that the user left ends no deferral")
     func deletedByOthers() {
         var (catchUp, effects) = replay([
             entry(new, position: 2, after: 0, oldestAt: 5), entry(known, position: 8, after: 7, oldestAt: 20),
@@ -181,7 +181,7 @@ struct DeferringTests {
         #expect(sent(effects)?.changes.map(\.position) == [Position(8)])
     }
 
-    @Test("after some pages everything is told in the order of time, so that a client that is cut off again and again comes to the end")
+    @Test("after a number of pages a replay continues in time order, so that a repeatedly disconnected client finishes")
     func bounded() {
         var (catchUp, effects) = replay([
             entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 1000, after: 7, oldestAt: 20),
@@ -203,7 +203,7 @@ struct DeferringTests {
 
     // MARK: The socket
 
-    @Test("packets of a replay are stamped no later than what is held back")
+    @Test("packets of a replay have no later time than the deferred conversations")
     func stamps() async throws {
         let harness = try await GatewayHarness()
         let test = try await harness.socket(of: Fixture.ben, at: 4)
@@ -221,7 +221,7 @@ struct DeferringTests {
         #expect(try await test.positions() == [5, 6, 7])
     }
 
-    @Test("a client is told the changes of what it knows before it is shown what is new")
+    @Test("a client receives changes of known conversations before new conversations")
     func order() async throws {
         try await FakeConversations.run { harness, fake in
             fake.setPendingChanges([(new, 1, 0), (Fixture.conversation, 4, 2)])

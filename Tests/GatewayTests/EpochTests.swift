@@ -19,7 +19,7 @@ struct EpochTests {
 
     // MARK: Comparison of epochs
 
-    @Test("the first epoch is followed, a newer one takes its place, and one that has ended does not come back beside it")
+    @Test("a gateway follows the first epoch and newer ones, and does not return to an ended one")
     func order() {
         var watch = EpochWatch()
         #expect(!watch.isForeign(Self.first))
@@ -35,7 +35,7 @@ struct EpochTests {
         #expect(watch.current == Self.second)
     }
 
-    @Test("if nothing but an older epoch is heard of for long, the operator has gone back to it")
+    @Test("a gateway returns to an older epoch after hearing only that for a long time")
     func back() {
         var watch = EpochWatch()
         _ = watch.answered(Self.first, at: time(10))
@@ -46,7 +46,7 @@ struct EpochTests {
         #expect(watch.current == Self.first)
     }
 
-    @Test("a service of before that is asked first after a time without questions does not count as the only one")
+    @Test("an older service that answers first after an idle period does not count as the only one")
     func afterSleep() {
         var watch = EpochWatch()
         _ = watch.answered(Self.second, at: time(10))
@@ -57,7 +57,7 @@ struct EpochTests {
         #expect(watch.answered(Self.first, at: time(360)) == .ignore)
     }
 
-    @Test("epochs of before they had an order are older than all others; a service that names none is believed")
+    @Test("epochs without an order are older than all others; a service without an epoch is trusted")
     func unordered() {
         var watch = EpochWatch()
         _ = watch.answered("ffffffffffffffff", at: time(10))
@@ -92,7 +92,7 @@ struct EpochTests {
         }
     }
 
-    @Test("positions that go back are no news of before: sockets are sent away, and who comes back hears what happens from there")
+    @Test("decreasing positions alone reveal a restore: sockets are closed, and reconnecting clients receive changes from there")
     func putBack() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -119,7 +119,7 @@ struct EpochTests {
         #expect(try await harness.onLoop { $0.registry.gapFloor } == nil)
     }
 
-    @Test("a doubt that arises while heads are asked for is cleared up by asking again soon, also if that answer comes late")
+    @Test("a doubt that arises during a heads request triggers another request soon, also if the first answer is late")
     func doubtWhileAsking() async throws {
         for comesLate in [false, true] {
             let harness = try await GatewayHarness()
@@ -153,7 +153,7 @@ struct EpochTests {
         try await harness.until { !$0.fanOut.heads.reconciler.isAsking }
     }
 
-    @Test("an answer from before all users had left says nothing of the time after a user came back")
+    @Test("an answer from before all users had left is ignored after a user returns")
     func nobodyThere() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -175,7 +175,7 @@ struct EpochTests {
         #expect(try await harness.onLoop { $0.fanOut.heads.epochs.current } == Self.second)
     }
 
-    @Test("what was asked or read before the sequences started anew says nothing of those of now")
+    @Test("answers requested before the sequences were reset are discarded")
     func readBefore() async throws {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ben, at: 4)

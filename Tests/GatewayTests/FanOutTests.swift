@@ -25,7 +25,7 @@ struct FanOutTests {
         #expect(harness.log.state.withLock { $0.reads } == 0)
     }
 
-    @Test("a lost publication is read from the log after the patience has run out, and not before")
+    @Test("a lost publication is read from the log after the gap patience, and not before")
     func lost() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -38,7 +38,7 @@ struct FanOutTests {
         #expect(try await socket.positions() == [5, 6])
     }
 
-    @Test("while something is missing no packet is stamped later than it, and afterwards time goes on")
+    @Test("during a gap no packet has a later time than it, and afterwards time continues")
     func floor() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -51,7 +51,7 @@ struct FanOutTests {
         #expect(try await socket.positions() == [5, 6])
     }
 
-    @Test("a repair that fails is tried again until the service is back")
+    @Test("a failed repair is retried until the service is back")
     func repairAgain() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -68,7 +68,7 @@ struct FanOutTests {
         #expect(try await socket.positions() == [5, 6])
     }
 
-    @Test("a change whose publication was lost and that nothing follows is found by its head")
+    @Test("a head reveals a change whose publication was lost and that no change follows")
     func heads() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -83,7 +83,7 @@ struct FanOutTests {
         #expect(try await socket.positions() == [5])
     }
 
-    @Test("heads are asked for at once when pub/sub is back")
+    @Test("heads are requested at once when pub/sub is back")
     func recovery() async throws {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ben, at: 4)
@@ -97,7 +97,7 @@ struct FanOutTests {
         #expect(try await harness.onLoop { $0.fanOut.heads.reconciler.mistrustedUntil } != nil)
     }
 
-    @Test("a socket that joins where the others are further is refused until it has read that far")
+    @Test("a socket that joins behind the others is refused until it has read as far as they have")
     func joinBehind() async throws {
         let harness = try await GatewayHarness()
         let first = try await harness.socket(of: Fixture.ben, at: 4)
@@ -109,7 +109,7 @@ struct FanOutTests {
         #expect(try await late.positions() == [])
     }
 
-    @Test("a socket that read further than the others is not told again what it has read")
+    @Test("a socket that read further than the others does not receive these changes again")
     func joinAhead() async throws {
         let harness = try await GatewayHarness()
         let first = try await harness.socket(of: Fixture.ben, at: 4)
@@ -119,7 +119,7 @@ struct FanOutTests {
         #expect(try await ahead.positions() == [7])
     }
 
-    @Test("a removed user is told, and hears nothing later")
+    @Test("a removed user receives the removal and no later change")
     func removed() async throws {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
@@ -131,7 +131,7 @@ struct FanOutTests {
         #expect(try await ben.positions() == [5])
     }
 
-    @Test("a socket whose client has closed its side without a word is closed at once, not when a ping goes unanswered")
+    @Test("a socket whose client half-closed without a close frame is closed at once, before a ping times out")
     func halfClosed() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ana, at: 1)
@@ -140,7 +140,7 @@ struct FanOutTests {
         #expect(try await harness.onLoop { _ in !socket.socket.isOpen })
     }
 
-    @Test("nothing is written behind a close frame")
+    @Test("a socket writes nothing after a close frame")
     func closed() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -155,7 +155,7 @@ struct FanOutTests {
         #expect(bytes.readableBytes == 2 + Int(length))
     }
 
-    @Test("a gateway that could not ask for so long that it cannot know what it has missed sends its sockets away to replay")
+    @Test("a gateway that was cut off for too long closes its sockets so that they replay")
     func cutOff() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -168,7 +168,7 @@ struct FanOutTests {
         }
     }
 
-    @Test("when the last socket has gone, the channels are given up")
+    @Test("a gateway unsubscribes from the channels when the last socket has closed")
     func released() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -182,7 +182,7 @@ struct FanOutTests {
         #expect(harness.channels.subscribed.withLock { $0.isEmpty })
     }
 
-    @Test("users whose ids differ in their normalization alone have channels of their own")
+    @Test("users whose ids differ only in normalization have separate channels")
     func normalization() async throws {
         let harness = try await GatewayHarness()
         let (composed, decomposed) = (UserID(trusted: "caf\u{e9}"), UserID(trusted: "cafe\u{301}"))
@@ -195,7 +195,7 @@ struct FanOutTests {
         #expect(Channels.presence(app: Fixture.app, user: composed) != Channels.presence(app: Fixture.app, user: decomposed))
     }
 
-    @Test("a message and what it means to its conversation leave together, numbered one after the other, with each reader's own count")
+    @Test("a message and its conversation's update are sent together, numbered consecutively, with each reader's own count")
     func message() async throws {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
@@ -215,7 +215,7 @@ struct FanOutTests {
         #expect(unread?["value"]?.integerValue == 1)
     }
 
-    @Test("the response to a create comes before the change it caused, also when the change is faster")
+    @Test("the response to a create precedes the change it caused, also when the change is faster")
     func responseFirst() async throws {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
@@ -234,7 +234,7 @@ struct FanOutTests {
         #expect(try await harness.onLoop { _ in ana.socket.requests.answerable(7) == nil })
     }
 
-    @Test("typing reaches the others only, and is ended here when nothing more is heard of it")
+    @Test("typing reaches other users only, and the gateway ends it when its signals stop")
     func typing() async throws {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
@@ -253,7 +253,7 @@ struct FanOutTests {
         #expect(try await actions(ben) == ["finished"])
     }
 
-    @Test("of a typing signal that does not say how long it is good for, nothing more is heard after 25 seconds")
+    @Test("a typing signal without a validity period expires after 25 seconds")
     func typingOfOlderService() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
@@ -267,7 +267,7 @@ struct FanOutTests {
         #expect(try await actions(ben) == ["finished"])
     }
 
-    @Test("a message ends the typing of a sender who was announced as typing, and of no other sender")
+    @Test("a message ends the typing of its announced sender, and of no other user")
     func messageEndsTyping() async throws {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ben, at: 4)

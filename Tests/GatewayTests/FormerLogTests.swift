@@ -43,7 +43,7 @@ struct FormerLogTests {
         return view
     }
 
-    @Test("that a log has moved is read from there, and told when the socket has been told that the user left")
+    @Test("an own log entry that reveals newer changes is deferred until they are read and the removal was sent")
     func message() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -63,7 +63,7 @@ struct FormerLogTests {
         #expect(counts(packets) == ["unread_message_count": 1, "total_message_count": 1])
     }
 
-    @Test("a conversation that was deleted after the user had left goes behind the news that they left")
+    @Test("a deletion of a conversation after the user had left follows the packet of their removal")
     func conversation() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -74,7 +74,7 @@ struct FormerLogTests {
         #expect(kinds(try await ben.packets()) == ["update Conversation", "delete Conversation"])
     }
 
-    @Test("an old entry about a user who was added again tells that the message is gone, and no counts")
+    @Test("an old entry about a re-added user sends the message's deletion without counts")
     func addedAgain() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 5)
@@ -82,7 +82,7 @@ struct FormerLogTests {
         #expect(kinds(try await ben.packets()) == ["delete Message"])
     }
 
-    @Test("messages up to a position go, the conversation stays, and what comes next is told with the counts of what is left")
+    @Test("a deletion up to a position keeps the conversation, and the next message has the counts of the rest")
     func upTo() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)

@@ -15,7 +15,7 @@ struct HTTPExchangeTests {
         HTTPResponseHead(version: .http1_1, status: status, headers: headers)
     }
 
-    @Test("a request of HTTP/1.1 has one Host; one of HTTP/1.0 need not have any")
+    @Test("an HTTP/1.1 request requires exactly one Host; an HTTP/1.0 request may omit it")
     func hosts() {
         let two: HTTPHeaders = ["Host": "x", "host": "x"]
         for (request, expected) in [
@@ -28,7 +28,7 @@ struct HTTPExchangeTests {
         }
     }
 
-    @Test("an answer says whether the connection goes on, and the connection does what it says")
+    @Test("an answer states whether the connection stays open, and the connection complies")
     func keepAlive() {
         let cases: [(HTTPVersion, HTTPHeaders, HTTPHeaders, String?, HTTPExchange.Answered)] = [
             (.http1_1, ["Host": "x"], ["Content-Length": "0"], nil, .go),
@@ -55,7 +55,7 @@ struct HTTPExchangeTests {
         }
     }
 
-    @Test("a client is told to go on once, if it waits for that, and when the body is wanted")
+    @Test("a client that expects 100 Continue receives it once, when the body is wanted")
     func expectation() {
         var (exchange, request) = (HTTPExchange(), head(["Host": "x", "Expect": "100-Continue", "Content-Length": "1"], method: .POST))
         #expect(exchange.receivedHead(&request) == .pass)
@@ -79,7 +79,7 @@ struct HTTPExchangeTests {
         #expect(exchange.bodyIsWanted() == false)
     }
 
-    @Test("what is no HTTP is refused when what came before it is answered, and nothing behind it is taken")
+    @Test("malformed HTTP is refused after earlier requests are answered, and later bytes are ignored")
     func malformed() {
         var (exchange, request) = (HTTPExchange(), head())
         #expect(exchange.receivedHead(&request) == .pass)
@@ -96,7 +96,7 @@ struct HTTPExchangeTests {
         #expect(exchange.receivedParserError(HTTPParserError.invalidMethod) == .refuse(.malformed))
     }
 
-    @Test("a body that is broken is refused at once, unless its request is being answered already: that is the last answer then")
+    @Test("a malformed body is refused at once, unless its answer has begun; that answer is the last one then")
     func brokenBody() {
         var (exchange, request) = (HTTPExchange(), head(method: .POST))
         #expect(exchange.receivedHead(&request) == .pass)
@@ -110,7 +110,7 @@ struct HTTPExchangeTests {
         #expect(exchange.answered() == .end)
     }
 
-    @Test("behind a request that ends the connection nothing is taken")
+    @Test("bytes after a request that ends the connection are ignored")
     func behindTheLast() {
         var (exchange, last, next) = (HTTPExchange(), head(["Host": "x", "Connection": "close"]), head())
         #expect(exchange.receivedHead(&last) == .pass)

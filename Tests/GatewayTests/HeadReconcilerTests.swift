@@ -8,7 +8,7 @@ import Testing
 struct HeadReconcilerTests {
     private func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
 
-    @Test("the first one to come finds the time unknown; what a comparison finds missing happened since the one before")
+    @Test("the first socket finds the time unknown, and changes found missing happened since the previous comparison")
     func comparison() {
         var reconciler = HeadReconciler(timing: FanOutTiming())
         #expect(reconciler.firstSocketOpened(at: at(0)) == true)
@@ -23,7 +23,7 @@ struct HeadReconcilerTests {
         #expect(finding == HeadReconciler.Finding(missingSince: Fixture.time(15), missedBefore: nil))
     }
 
-    @Test("after a longer time without an answer than the service remembers those who were there before may miss more than it tells")
+    @Test("after a silence longer than the service's memory, existing sockets may miss more than heads show")
     func memory() {
         var reconciler = HeadReconciler(timing: FanOutTiming())
         _ = reconciler.firstSocketOpened(at: at(0))
@@ -45,7 +45,7 @@ struct HeadReconcilerTests {
         #expect(reconciler.answered(asOf: Fixture.time(1030), at: at(1030)).missedBefore == at(1005))
     }
 
-    @Test("a clock that was set forward hides what happened before: those who were there may miss more than heads tell")
+    @Test("a clock set forward hides earlier changes, so existing sockets may miss more than heads show")
     func leap() {
         var reconciler = HeadReconciler(timing: FanOutTiming())
         _ = reconciler.firstSocketOpened(at: at(0))

@@ -25,7 +25,7 @@ struct LargeCatchUpTests {
         try await harness.until { _ in ben.socket.catchUps.task == nil && ben.socket.catchUps.nextRetry != nil }
     }
 
-    @Test("a conversation that cannot be shown holds up no other one, and is looked at again, ever less often, until it can be")
+    @Test("a conversation that cannot be shown blocks no other, and is retried with growing delays until it can be")
     func unshowable() async throws {
         try await FakeConversations.run { harness, fake in
             let large = ConversationID.random()
@@ -69,7 +69,7 @@ struct LargeCatchUpTests {
         }
     }
 
-    @Test("that the user was added to what cannot be shown is told more than once, and makes it be looked at once")
+    @Test("a repeated addition to a conversation that cannot be shown triggers an immediate retry")
     func toldAgain() async throws {
         try await FakeConversations.run { harness, fake in
             let large = ConversationID.random()
@@ -92,7 +92,7 @@ struct LargeCatchUpTests {
         }
     }
 
-    @Test("large conversations are looked up a batch at a time, the next once the client has taken what came before")
+    @Test("large conversations are loaded in batches, the next one after the client has read the previous one")
     func batches() async throws {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<6).map { _ in ConversationID.random() }
@@ -114,7 +114,7 @@ struct LargeCatchUpTests {
         }
     }
 
-    @Test("a page has at least as many changes as logs are read for it", arguments: [50, 300])
+    @Test("a page has at least as many changes as the logs it reads", arguments: [50, 300])
     func pageSizes(logs: Int) async throws {
         try await FakeConversations.run { harness, fake in
             fake.setPendingChanges((0..<logs).map { _ in (ConversationID.random(), 4, 3) })
@@ -126,7 +126,7 @@ struct LargeCatchUpTests {
         }
     }
 
-    @Test("small conversations are looked up together")
+    @Test("small conversations are loaded together")
     func together() async throws {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<50).map { _ in ConversationID.random() }
@@ -139,7 +139,7 @@ struct LargeCatchUpTests {
         }
     }
 
-    @Test("an entry of the user's own log for which a service fails at first is told once")
+    @Test("an own log entry for which a service fails at first is sent once")
     func failsForUser() async throws {
         try await FakeConversations.run { harness, fake in
             let id = Fixture.conversation
@@ -181,7 +181,7 @@ struct LargeCatchUpTests {
         }
     }
 
-    @Test("a service that fails in the middle of a page leaves nothing out, and nothing is sent twice")
+    @Test("a service failure in the middle of a page neither omits nor repeats a change")
     func fails() async throws {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<5).map { _ in ConversationID.random() }

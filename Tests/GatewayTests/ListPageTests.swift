@@ -11,7 +11,7 @@ import Testing
 /// The conversion of services' answers to pages of lists for clients.
 @Suite(.timeLimit(.minutes(3)))
 struct ListPageTests {
-    @Test("the next page begins where the service says")
+    @Test("the next page starts at the service's cursor")
     func ends() throws {
         let end = MessageID.random()
         #expect(try GatewayServices.nextFrom(ProtoPageEnd(lastID: Data(end)), MessageID.self) == end.layerID)
@@ -29,7 +29,7 @@ struct ListPageTests {
         return LoadedConversation(view: view, messages: messages, isTruncated: false)
     }
 
-    @Test("a conversation that is read once more for its tree keeps the messages and the counts it was loaded with")
+    @Test("a conversation reloaded for its tree keeps its loaded messages and counts")
     func moment() async throws {
         try await FakeConversations.run { harness, fake in
             // The conversation was patched after loading: its tree is newer, and both are read again.
@@ -48,7 +48,7 @@ struct ListPageTests {
         }
     }
 
-    @Test("messages stay with their conversation, also where trees take several batches and one conversation cannot be shown")
+    @Test("messages stay with their conversation, also with several batches of trees and a conversation that cannot be shown")
     func batches() async throws {
         try await FakeConversations.run { harness, fake in
             let items = (1...5).map { loaded(.random(), at: 2, messages: $0) }

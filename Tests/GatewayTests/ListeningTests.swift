@@ -38,7 +38,7 @@ struct ListeningTests {
     }
 
     @Test(
-        "after two seconds without a request a socket goes live, and until its first request no packet carries a later time than a replay may start from"
+        "a socket goes live after two seconds without a request, and its packets carry replayable times until the first request"
     )
     func live() async throws {
         let harness = try await GatewayHarness()
@@ -63,7 +63,7 @@ struct ListeningTests {
         #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(later)])
     }
 
-    @Test("a client that asks for a replay within two seconds is told nothing else before it")
+    @Test("a client that requests a replay within two seconds receives nothing else before it")
     func replay() async throws {
         let harness = try await GatewayHarness()
         let test = try await open(harness)
@@ -74,7 +74,7 @@ struct ListeningTests {
     }
 
     @Test(
-        "what is told unasked begins ten seconds before the socket was opened, by the database's clock, but not before its session was made",
+        "unsolicited changes start ten seconds before the socket opened, by the database's clock, but not before its session",
         arguments: [-600, 0, 600])
     func beginning(seconds: Int64) async throws {
         let harness = try await GatewayHarness()

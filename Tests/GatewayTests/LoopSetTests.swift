@@ -6,7 +6,7 @@ import Testing
 @testable import Gateway
 
 struct LoopSetTests {
-    @Test("it holds what was put in and not taken out, below 64 and beyond")
+    @Test("a set of loops contains the inserted and not removed ones, below 64 and beyond")
     func members() {
         var set: LoopSet = []
         var expected: Set<Int> = []

@@ -11,7 +11,7 @@ struct MembershipTests {
 
     private func ready(_ membership: inout Membership, isIn: Bool = false) -> Position? { membership.takeReady { _ in isIn }[id] }
 
-    @Test("that a user was added is news once")
+    @Test("an addition of a user is new only once")
     func once() {
         var membership = Membership()
         #expect(membership.added(to: id, at: Position(5), known: Position(7), shown: shown) == false)
@@ -23,7 +23,7 @@ struct MembershipTests {
         #expect(membership.added(to: id, at: Position(5), known: nil, shown: shown) == false)
     }
 
-    @Test("a notice that came twice does not take a later one with it when the socket leaves")
+    @Test("a duplicate notice does not remove a later one when the socket leaves")
     func twice() {
         var membership = Membership()
         _ = membership.added(to: id, at: Position(5), known: nil, shown: shown)
@@ -39,7 +39,7 @@ struct MembershipTests {
         #expect(ready(&membership) == Position(8))
     }
 
-    @Test("a joining catch-up begins where the user left, since they may have come and gone in between")
+    @Test("a joining catch-up starts where the user left, since they may have rejoined and left in between")
     func between() {
         var membership = Membership()
         membership.left(id, record: LeaveRecord(position: Position(8), seenUpTo: .zero))
@@ -47,7 +47,7 @@ struct MembershipTests {
         #expect(ready(&membership) == Position(8))
     }
 
-    @Test("while something waits to be joined, the time shown before it is known; a replay starts anew")
+    @Test("pending joins limit times to the one shown before; a replay resets this")
     func waiting() {
         var membership = Membership()
         membership.join(id, after: Position(3), shown: Fixture.time(1))

@@ -39,7 +39,7 @@ struct NumbersAfterRepairTests {
         }
     }
 
-    @Test("a user who has read everything elsewhere is told 0, and nothing else, though the change came from the log")
+    @Test("a user who has read everything elsewhere receives only a count of 0, although the change came from the log")
     func allRead() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
@@ -58,7 +58,7 @@ struct NumbersAfterRepairTests {
         #expect(try await ana.positions() == [5, 6])
     }
 
-    @Test("a message that was read from the log is told with its counts to those whose numbers it left alone, and to its sender afterwards")
+    @Test("a message read from the log reaches users with unchanged counts at once, and its sender afterwards")
     func message() async throws {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
@@ -80,7 +80,7 @@ struct NumbersAfterRepairTests {
         #expect(counts(sender, "total_message_count") == [[6, 2]])
     }
 
-    @Test("a socket that came while the log was being read is told its counts, too, and until then carries no later time")
+    @Test("a socket that joins during a log read receives its counts too, and its packets carry no later time until then")
     func lateComer() async throws {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ana, at: 4)
@@ -105,7 +105,7 @@ struct NumbersAfterRepairTests {
         #expect(counts(try await ben.packets(), "unread_message_count") == [[7, 0]])
     }
 
-    @Test("a user removed before the counts are known is told them if they can be, and otherwise comes back to replay", arguments: [true, false])
+    @Test("a user removed before the counts are known receives them if possible, and otherwise reconnects to replay", arguments: [true, false])
     func removed(areKnown: Bool) async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 4)

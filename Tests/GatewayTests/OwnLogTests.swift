@@ -50,7 +50,7 @@ struct OwnLogTests {
         return found
     }
 
-    @Test("a deletion from the user's own devices that overtakes the message it removes waits for that message")
+    @Test("a deletion from the user's own devices that overtakes its message waits for that message")
     func overtaking() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -62,7 +62,7 @@ struct OwnLogTests {
         #expect(try await ben.packets().isEmpty)
     }
 
-    @Test("what a deferred entry waits for is read from the log if its publication was lost, and entries behind it wait, too")
+    @Test("a deferred entry's prerequisite is read from the log if its publication was lost, and later entries wait too")
     func lost() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -76,7 +76,7 @@ struct OwnLogTests {
             kinds(try await ben.packets()) == ["create Message", "update Conversation", "delete Conversation", "delete Identity"])
     }
 
-    @Test("a hidden message that is told after a newer one came: the counts of now, and not the last message of before")
+    @Test("a hide that arrives after a newer message sends current counts, and no older last message")
     func late() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -96,7 +96,7 @@ struct OwnLogTests {
 
     private static let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
 
-    @Test("a message hidden before the user left and told after that: the counts are those of the leaving, and no older last message is told")
+    @Test("a hide from before the user left sends the counts as of leaving, and no older last message")
     func hiddenThenLeft() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -121,7 +121,7 @@ struct OwnLogTests {
         #expect(operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
     }
 
-    @Test("hidden, shown again, then left, and told in another order: it is shown as it is since the user left")
+    @Test("a conversation hidden, shown, left and received in another order is shown as of leaving")
     func shownThenLeft() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -137,7 +137,7 @@ struct OwnLogTests {
         #expect(packets[0]["body"]?["data"]?["unread_message_count"]?.integerValue == 3)
     }
 
-    @Test("a deletion of what a catch-up is about to attach waits until it is attached")
+    @Test("a deletion of a conversation that a catch-up is about to attach waits for the attachment")
     func joining() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, in: Self.other, at: 1)
@@ -153,7 +153,7 @@ struct OwnLogTests {
 
     private static let other = ConversationID.random()
 
-    @Test("deleted, and brought back by a message before a catch-up has read it: the client keeps what came since")
+    @Test("a conversation deleted and restored before a catch-up read it keeps its newer messages")
     func back() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 5)
@@ -165,7 +165,7 @@ struct OwnLogTests {
         #expect(try await ben.packets().count == 1)
     }
 
-    @Test("deleted, brought back by a message, then left, and the deletion told last: what came since is shown anew, with its counts")
+    @Test("a conversation deleted, restored and left, with the deletion received last, is shown again with its counts")
     func left() async throws {
         try await FakeConversations.run { harness, fake in
             let (message, removal) = (message(1, at: 2), Fixture.change(3, Self.removal))
@@ -199,7 +199,7 @@ struct OwnLogTests {
     }
 
     @Test(
-        "a conversation deleted by another request before its create was answered: first the answer, and no packet meanwhile is later than the deletion"
+        "a conversation deleted before its create was answered gets the answer first, with no later packet time"
     )
     func deletedBeforeTheAnswer() async throws {
         try await FakeConversations.run { harness, fake in

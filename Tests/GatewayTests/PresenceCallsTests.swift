@@ -15,7 +15,7 @@ import Testing
 @testable import Gateway
 
 /// The gateway's calls to the presence service. A fake service records them.
-@Suite("Presence, as gateways ask for it", .timeLimit(.minutes(2)))
+@Suite("Presence calls of gateways", .timeLimit(.minutes(2)))
 struct PresenceCallsTests {
     /// A fake presence service that refuses more than ``PresenceAPI/maximumItems`` items at once, as the real one does.
     private final class FakePresence: Sendable {
@@ -88,7 +88,7 @@ struct PresenceCallsTests {
         try await body(services, fake)
     }
 
-    @Test("any number of leases is renewed, in batches; what was forgotten is gathered from all of them")
+    @Test("any number of leases is renewed in batches, and their forgotten connections are merged")
     func renewal() async throws {
         try await withServices { services, fake in
             let leases = (1...12_001).map { (key: UserKey(app: Fixture.app, user: UserID(trusted: "u\($0)")), connection: UInt64($0)) }
@@ -101,7 +101,7 @@ struct PresenceCallsTests {
         }
     }
 
-    @Test("the presence of any number of users is answered, in the order asked for")
+    @Test("presence of any number of users is returned in request order")
     func presences() async throws {
         try await withServices { services, fake in
             let users = (1...12_001).map { UserID(trusted: "u\($0)") }
@@ -113,7 +113,7 @@ struct PresenceCallsTests {
         }
     }
 
-    @Test("a service of an older version does not say how often to renew: then it is every twenty seconds")
+    @Test("a service of an older version names no renewal period, and the gateway uses twenty seconds")
     func untold() {
         let period = RenewalPeriod()
         period.updated(milliseconds: 0)
@@ -122,7 +122,7 @@ struct PresenceCallsTests {
         #expect(period.seconds == 1)
     }
 
-    @Test("a silent peer's presence is given up with its silence, not two seconds later when the connection has ended")
+    @Test("a silent peer's presence ends with its silence, not two seconds later when the connection has ended")
     func silence() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)

@@ -30,7 +30,7 @@ struct PresenceOrderTests {
         PresencePublication(appID: Fixture.app, user: Fixture.ben, presence: Presence(status: status, lastSeenAt: nil))
     }
 
-    @Test("a status is set before a sync that was sent behind it is answered, however long setting it takes")
+    @Test("a status is set before a later sync is answered, however long setting it takes")
     func inOrder() async throws {
         try await FakeConversations.run { harness, fake in
             let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -56,7 +56,7 @@ struct PresenceOrderTests {
         }
     }
 
-    @Test("what changes while a sync is being answered is told behind the answer, the latest of each user")
+    @Test("changes during a sync follow its answer, the latest status per user")
     func behindTheAnswer() async throws {
         try await FakeConversations.run { harness, fake in
             let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -84,7 +84,7 @@ struct PresenceOrderTests {
         }
     }
 
-    @Test("a client that unsubscribes right after it has subscribed is told nothing")
+    @Test("a client that unsubscribes right after subscribing receives nothing")
     func unsubscribing() async throws {
         try await FakeConversations.run { harness, _ in
             let ben = try await harness.socket(of: Fixture.ben, at: 1)

@@ -10,7 +10,7 @@ import Testing
 @Suite("the documents that gateways serve")
 struct ProtocolDocsTests {
     @Test(
-        "each is the file in the repository, byte for byte",
+        "each document equals the file in the repository, byte for byte",
         arguments: [
             ("index.html", ProtocolDocs.index), ("errors.html", ProtocolDocs.errors), ("openapi.yaml", ProtocolDocs.openAPI),
             ("asyncapi.yaml", ProtocolDocs.asyncAPI), ("server-openapi.yaml", ProtocolDocs.serverOpenAPI),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import StrataModel
 import Testing
 
@@ -30,7 +31,7 @@ struct ReplayPlanTests {
         return LogPage(entries: [], reachesHeads: reachesHeads, counts: counts ?? [:])
     }
 
-    @Test("what happened since is owed, and read to the heads before anything is attached")
+    @Test("a replay plan reads later changes up to the heads before it attaches a conversation")
     func owed() {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         #expect(!plan.isEverythingRead)
@@ -43,7 +44,7 @@ struct ReplayPlanTests {
         #expect(plan.joinPoints.map(\.position) == [Position(9)])
     }
 
-    @Test("numbers that are newer than what was read mean that there is more to read")
+    @Test("counts newer than the read position mean that more changes exist")
     func newerNumbers() {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         plan.advance(id, to: Position(9))
@@ -51,7 +52,7 @@ struct ReplayPlanTests {
         #expect(plan.pendingCursors == [id: Position(9)])
     }
 
-    @Test("the counts of a conversation that the user has left are still to be said after the user's own log has moved on")
+    @Test("counts of a conversation that the user has left remain pending after the own log has moved on")
     func userRefused() {
         var plan = ReplayPlan(baseline(position: 7, after: 5))
         let message = Fixture.message(1, at: 6)
@@ -70,7 +71,7 @@ struct ReplayPlanTests {
         #expect(plan.summaries[id] == nil)
     }
 
-    @Test("what an entry tells of a conversation that the user has left is newer than what was read; of a deleted one nothing is said")
+    @Test("an own log entry about a left conversation supersedes the log, and a deleted one has no counts")
     func deletedAfterLeaving() {
         var plan = ReplayPlan(baseline(position: 7, after: 5))
         let message = Fixture.message(1, at: 6)
@@ -90,7 +91,7 @@ struct ReplayPlanTests {
         #expect(plan.summaries[id] == nil)
     }
 
-    @Test("the user who deletes a conversation that they have left is told no counts of it", arguments: [true, false])
+    @Test("a user who deletes a conversation that they have left receives no counts of it", arguments: [true, false])
     func hiddenAfterLeaving(isDeleted: Bool) {
         var plan = ReplayPlan(baseline(position: 7, after: 7, isParticipant: false))
         plan.concerns(id)
@@ -100,7 +101,7 @@ struct ReplayPlanTests {
         #expect(plan.leaveRecords[id]?.seenUpTo == (isDeleted ? .zero : Position(7)))
     }
 
-    @Test("a conversation that seems unchanged is read once more after its channel was subscribed")
+    @Test("an apparently unchanged conversation is read again after its channel was subscribed")
     func verified() {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         #expect(plan.isEverythingRead)
@@ -113,7 +114,7 @@ struct ReplayPlanTests {
         #expect(plan.takeUnverified().isEmpty)
     }
 
-    @Test("where the fan-out is ahead of the reading, the reading goes on")
+    @Test("reading continues while the fan-out is ahead")
     func fanOutAhead() {
         var plan = ReplayPlan(baseline(position: 9, after: 8))
         plan.advance(id, to: Position(9))
@@ -131,7 +132,7 @@ struct ReplayPlanTests {
         #expect(ReplayPlan(baseline(position: 9, after: 8, isParticipant: false)).joinPoints.isEmpty)
     }
 
-    @Test("a conversation the user was added to is attached only after it was shown to them, and only if they are still in it")
+    @Test("a conversation that the user was added to is attached only after it was shown, and only to current participants")
     func joined() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(1))
@@ -144,7 +145,7 @@ struct ReplayPlanTests {
         #expect(plan.joinPoints.isEmpty)
     }
 
-    @Test("where nothing was left to show, since the user deleted it on their devices, it waits for what brings it back, unless the user is out")
+    @Test("an empty conversation deleted from the devices waits for a restoring message, unless the user has left")
     func nothingToShow() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(4))
@@ -164,7 +165,7 @@ struct ReplayPlanTests {
         #expect(other.leaveRecords.mapValues(\.position) == [id: Position(4)])
     }
 
-    @Test("where nothing was left to show, but the user has it on their list again, it is shown before it is attached")
+    @Test("an empty conversation that is listed again is shown before it is attached")
     func nothingToShowButListed() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(4))
@@ -176,7 +177,7 @@ struct ReplayPlanTests {
         #expect(plan.joinPoints.map(\.isHidden) == [false])
     }
 
-    @Test("an entry of the user's own log that changes a conversation's numbers has them read anew")
+    @Test("an own log entry that changes a conversation's counts triggers a read of these counts")
     func concerned() {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         plan.concerns(id)
@@ -187,7 +188,7 @@ struct ReplayPlanTests {
         #expect(plan.isEverythingRead)
     }
 
-    @Test("a user who left and came back is shown the conversation anew")
+    @Test("a user who left and rejoined is shown the conversation again")
     func cameBack() {
         var plan = ReplayPlan(baseline(position: 9, after: 8))
         plan.left(id)
@@ -197,7 +198,7 @@ struct ReplayPlanTests {
         #expect(plan.unshown == [id])
     }
 
-    @Test("once the user's own log is attached, it is read no more")
+    @Test("an attached own log is not read again")
     func ownLog() {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         #expect(plan.userPosition == .zero)
@@ -207,7 +208,7 @@ struct ReplayPlanTests {
         #expect(plan.isEverythingRead)
     }
 
-    @Test("what an object shown whole contains is not told again, and nothing is attached before its position")
+    @Test("changes contained in a shown object are not sent again, and nothing is attached before its position")
     func shown() {
         var plan = ReplayPlan(baseline(position: 9, after: 0))
         plan.shown(Fixture.view(at: 6))
@@ -221,7 +222,7 @@ struct ReplayPlanTests {
         #expect(plan.isEverythingRead)
     }
 
-    @Test("of participants that an object shown whole contains, those are told who were added: what came before is read for them")
+    @Test("participant additions contained in a shown object are still sent, since earlier messages become read for them")
     func shownWithParticipants() {
         var plan = ReplayPlan(baseline(position: 9, after: 0))
         let (cleo, dora) = (BasicIdentity(userID: UserID(trusted: "cleo")), BasicIdentity(userID: UserID(trusted: "dora")))
@@ -249,7 +250,7 @@ struct ReplayPlanTests {
         #expect(participantUpdate(of: new, in: plan) == ParticipantUpdate(added: [dora], removed: [Fixture.ana], distinctCleared: true))
     }
 
-    @Test("a user who has left is told, of the change by which they left, who was added by it: they have the other messages from before")
+    @Test("a user who has left receives the additions of the change that removed them")
     func leftByAnAddition() {
         var plan = ReplayPlan(baseline(position: 9, after: 0))
         let cleo = BasicIdentity(userID: UserID(trusted: "cleo"))
@@ -283,7 +284,7 @@ struct ReplayPlanTests {
         #expect(plan.isEverythingRead)
     }
 
-    @Test("numbers are told once at the end, and only where they changed")
+    @Test("counts are sent once at the end, and only if they changed")
     func summaries() {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         #expect(plan.summaries.isEmpty)
@@ -295,7 +296,7 @@ struct ReplayPlanTests {
         #expect(plan.summaries.isEmpty)
     }
 
-    @Test("a user who left in the meantime keeps the counts they had; what was deleted for all has no numbers")
+    @Test("a user who left meanwhile keeps their counts; a conversation deleted for all has none")
     func summariesOfTheLeft() {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         plan.countsChanged(in: id)
@@ -315,6 +316,10 @@ struct ReplayPlanTests {
     /// Returns a plan for conversations with one change each. A change's position is also its time in seconds.
     private func crowd(_ seconds: [Int64], width: Int) -> (plan: ReplayPlan, ids: [ConversationID]) {
         let ids = seconds.map { _ in ConversationID.random() }
+        return (ReplayPlan(baseline(of: ids, seconds), width: width), ids)
+    }
+
+    private func baseline(of ids: [ConversationID], _ seconds: [Int64]) -> Baseline {
         let entries = zip(ids, seconds)
             .map { id, second in
                 BaselineEntry(
@@ -322,8 +327,7 @@ struct ReplayPlanTests {
                     counts: UserCounts(excluded: 0, hidden: 0, position: Position(second)), messageCount: 0, isParticipant: true,
                     oldestAt: Fixture.time(second))
             }
-        let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
-        return (ReplayPlan(baseline, width: width), ids)
+        return Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
     }
 
     private func cursors(_ plan: inout ReplayPlan) -> [ConversationID: Position] {
@@ -337,7 +341,7 @@ struct ReplayPlanTests {
         return Dictionary(uniqueKeysWithValues: ids.map { ($0, counts) })
     }
 
-    @Test("a page is looked for in as many logs as it can hold changes of, the earliest first, and each log is read once")
+    @Test("a page reads as many logs as its capacity, earliest first, and each log once")
     func logsReadTogether() {
         let seconds = Array(Int64(2)...41).shuffled()
         var (plan, ids) = crowd(seconds, width: 4)
@@ -359,7 +363,7 @@ struct ReplayPlanTests {
         #expect(asked == 40)
     }
 
-    @Test("what comes after the beginning of a log that waits is not told before it")
+    @Test("changes later than the start of a waiting log are not sent before it")
     func horizon() {
         var (plan, ids) = crowd([2, 3, 4, 5], width: 2)
         #expect(Set(cursors(&plan).keys) == Set(ids[..<2]))
@@ -382,11 +386,50 @@ struct ReplayPlanTests {
         #expect(!plan.isEverythingRead)
     }
 
-    @Test("logs that begin at the same moment are read together, however many they are")
+    @Test("logs that start at the same time are read together, for any number")
     func sameMoment() {
         var (plan, ids) = crowd([5, 5, 5, 5, 5, 9], width: 2)
         #expect(Set(cursors(&plan).keys) == Set(ids[..<5]))
         let entry = LogPage.Entry.change(Fixture.change(5, of: ids[0]))
         #expect(plan.due(LogPage(entries: [entry], reachesHeads: true, counts: [:])).entries.count == 1)
+    }
+
+    /// The CPU time of this thread in nanoseconds. Unlike the time of a clock, it does not depend on other tests.
+    private var threadTime: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+
+    /// Returns the CPU time of the cheapest of 32 steps of a replay, in nanoseconds. Each step reads and sends one
+    /// change.
+    private func stepTime(conversations: Int) throws -> Int {
+        // All conversations have changes before the replayed one, so that none is deferred.
+        let seconds = (0..<conversations).map { Int64($0) + 2 }
+        var catchUp = CatchUp(
+            .replay(since: Fixture.time(0)), for: Fixture.ben, beginning: Fixture.time(0), width: 1)
+        _ = catchUp.begin()
+        _ = catchUp.handle(.listening)
+        _ = catchUp.handle(.baseline(baseline(of: seconds.map { _ in .random() }, seconds), took: .zero))
+        var effects = catchUp.handle(.listening)
+        var times: [Int] = []
+        while times.count < 32, case .read(let cursors, _, _)? = effects.last {
+            let changes = cursors.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }
+            #expect(changes.map(\.position.rawValue) == [Int64(times.count) + 2])
+            let page = LogPage(entries: changes.map { .change($0) }, reachesHeads: true, counts: [:])
+            let start = threadTime
+            _ = catchUp.handle(.page(page))
+            effects = catchUp.handle(.sent)
+            times.append(threadTime - start)
+        }
+        try #require(times.count == 32)
+        return try #require(times.min())
+    }
+
+    @Test("a step of a replay costs what its page contains, regardless of the number of the user's conversations")
+    func stepCost() throws {
+        let (few, many) = (try stepTime(conversations: 300), try stepTime(conversations: 30_000))
+        // A step that visits or copies all conversations costs about a hundred times as much.
+        #expect(many < 10 * few)
     }
 }

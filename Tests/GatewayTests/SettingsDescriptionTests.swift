@@ -11,7 +11,7 @@ struct SettingsDescriptionTests {
         let settings: GatewaySettings
     }
 
-    @Test("show no secret, by whatever way they are printed")
+    @Test("a printed setting shows no secret, with any printing method")
     func redacted() {
         let secret = "the secret of a cluster, which nobody may read"
         let client = RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: "a")

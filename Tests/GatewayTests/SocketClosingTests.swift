@@ -35,7 +35,7 @@ struct SocketClosingTests {
         return (Int(code), String(buffer: sent))
     }
 
-    @Test("every reason is said in words that fit into a close frame")
+    @Test("every close reason fits into a close frame")
     func words() {
         let long = Failure(.invalidProperty, String(repeating: "é", count: 200))
         let reasons: [Socket.CloseReason] = [
@@ -50,7 +50,7 @@ struct SocketClosingTests {
         }
     }
 
-    @Test("a packet that cannot be read is answered by a goodbye that names what is wrong with it, and not what it holds")
+    @Test("an unreadable packet is answered by a close frame that names the defect and not the content")
     func unreadable() async throws {
         let harness = try await GatewayHarness()
         let channel = try await socket(harness).channel
@@ -60,7 +60,7 @@ struct SocketClosingTests {
         #expect(words.contains("request_id") && !words.contains("tell nobody"))
     }
 
-    @Test("a signal of a kind that is not known does not end the socket")
+    @Test("an unknown kind of signal does not end the socket")
     func unknownSignal() async throws {
         let harness = try await GatewayHarness()
         let test = try await socket(harness)
@@ -82,7 +82,7 @@ struct SocketClosingTests {
         return frame
     }
 
-    @Test("what comes behind a frame that is too large does not end the connection before the peer has seen why")
+    @Test("bytes after an oversized frame do not end the connection before the peer has read the reason")
     func tooLarge() async throws {
         let harness = try await GatewayHarness()
         let channel = try await socket(harness).channel
@@ -99,7 +99,7 @@ struct SocketClosingTests {
         #expect(!channel.isActive)
     }
 
-    @Test("a goodbye that is answered ends the connection at once; one that is not, after two seconds", arguments: [true, false])
+    @Test("an answered close frame ends the connection at once, an unanswered one after two seconds", arguments: [true, false])
     func goodbye(isAnswered: Bool) async throws {
         let harness = try await GatewayHarness()
         let test = try await socket(harness)

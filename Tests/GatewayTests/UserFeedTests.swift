@@ -22,7 +22,7 @@ struct UserFeedTests {
         }
     }
 
-    @Test("what comes in order is handed on, what comes again is not")
+    @Test("in-order entries are delivered, repeated ones are not")
     func order() {
         var feed = UserFeed()
         #expect(text(feed.changePublished(entry(1))) == [])
@@ -34,7 +34,7 @@ struct UserFeedTests {
         #expect(feed.last == Position(5))
     }
 
-    @Test("what comes before the sequence starts is read when it does, if it lies behind")
+    @Test("an entry that arrives before the sequence starts is read at the start, if it is later")
     func early() {
         var feed = UserFeed()
         #expect(text(feed.changePublished(entry(6))) == [])
@@ -47,7 +47,7 @@ struct UserFeedTests {
         #expect(text(other.headSeen(Position(5), since: Fixture.time(0))) == [])
     }
 
-    @Test("a log is read on until everything that is known to be missing has come, however many pages that takes")
+    @Test("a log is read until all known missing entries have arrived, over any number of pages")
     func pages() {
         var feed = UserFeed()
         _ = feed.readElsewhere(to: .zero)
@@ -59,7 +59,7 @@ struct UserFeedTests {
         #expect(text(feed.repaired([entry(3), entry(4), entry(5), entry(6)])) == ["deliver 3", "deliver 4", "deliver 5", "deliver 6", "close gap"])
     }
 
-    @Test("a log that was put back is not read for ever")
+    @Test("reading a log that was restored to an older state ends")
     func putBack() {
         var feed = UserFeed()
         _ = feed.readElsewhere(to: .zero)

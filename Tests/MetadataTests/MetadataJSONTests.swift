@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Operations and effects as JSON")
 struct MetadataJSONTests {
-    @Test("operations are written as the database reads them")
+    @Test("operations are encoded in the database's format")
     func operations() {
         let text = MetadataJSON.encode([set("a", [("a.b", "1"), ("a.c", "\"\\\n\u{1f}ä")]), delete("x.y"), set("e", [])])
         #expect(
@@ -16,7 +16,7 @@ struct MetadataJSONTests {
         #expect(MetadataJSON.encode([]) == "[]")
     }
 
-    @Test("effects are read as the database writes them")
+    @Test("effects are decoded from the database's format")
     func effects() throws {
         let effects = try MetadataJSON.effects(#"[["a.b", null], ["c", ""], ["d", "\"ä\u0001"]]"#)
         #expect(effects.map(\.path.dotted) == ["a.b", "c", "d"])

@@ -16,7 +16,7 @@ struct MetadataSettingsTests {
         return try MetadataSettings(settings, common: CommonSettings(settings))
     }
 
-    @Test("a tree has 1 MB unless an operator wants something else, and as many keys as fit in it")
+    @Test("a tree has 1 MB by default, and as many keys as fit in it")
     func limits() throws {
         #expect(try read([:]).limits == MetadataLimits(bytes: 1 << 20))
         #expect(try read(["STRATA_METADATA_MAX_BYTES": "0", "STRATA_METADATA_MAX_KEYS": "5"]).limits == MetadataLimits(keys: 5))

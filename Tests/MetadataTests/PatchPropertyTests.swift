@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Random patches")
 struct PatchPropertyTests {
-    @Test("effects lead from the tree before to the tree after, and equal those of a reference", arguments: [1, 20, 300, 4000] as [UInt64])
+    @Test("effects transform the old tree into the new tree, and equal those of a reference", arguments: [1, 20, 300, 4000] as [UInt64])
     func effects(seed: UInt64) async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()
@@ -42,7 +42,7 @@ struct PatchPropertyTests {
         }
     }
 
-    @Test("the same through apply, as the conversations service calls it")
+    @Test("effects equal those of a reference when the conversations service calls apply")
     func apply() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Metadata
 
-@Suite("A patch")
+@Suite("Patches")
 struct PatchTests {
-    @Test("takes one position and says who, when and from where")
+    @Test("a patch takes one position and records user, time and origin")
     func position() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()
@@ -30,7 +30,7 @@ struct PatchTests {
         }
     }
 
-    @Test("without effect takes no position and writes nothing")
+    @Test("a patch without effect takes no position and writes nothing")
     func unchanged() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a.b", "1"), ("c", "2")])
@@ -54,7 +54,7 @@ struct PatchTests {
         return try await fixture.sql(text)[0].get(0, as: String.self)
     }
 
-    @Test("that removes many values is repeated alone in its transaction, and writes nothing in a shared one")
+    @Test("a patch that removes many values runs alone in its transaction, after writing nothing in a shared one")
     func manyValues() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation((0..<600).map { ("a.k\($0)", "1") } + (0..<400).map { ("b.k\($0)", "1") })
@@ -67,7 +67,7 @@ struct PatchTests {
         }
     }
 
-    @Test("that writes an index entry for each of many participants is repeated alone in its transaction")
+    @Test("a patch that writes index entries for many participants runs alone in its transaction")
     func indexedPaths() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()
@@ -89,7 +89,7 @@ struct PatchTests {
         }
     }
 
-    @Test("tells what changed, and no more")
+    @Test("a patch returns exactly the changed values")
     func effects() async throws {
         let cases: [([(String, String)], [MetadataOperation], [String])] = [
             // Deletion of a subtree's last leaf is announced for the highest emptied ancestor.
@@ -115,7 +115,7 @@ struct PatchTests {
         }
     }
 
-    @Test("is refused to strangers, former participants and other apps")
+    @Test("a patch is refused to non-participants, former participants and other apps")
     func refused() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation(participants: ["ana", "ben"])
@@ -134,7 +134,7 @@ struct PatchTests {
         }
     }
 
-    @Test("of one key of 10,000 writes one row")
+    @Test("a patch of one key of 10,000 writes one row")
     func oneRow() async throws {
         try await MetadataFixture.run { fixture in
             let leaves = (0..<10_000).map { ("g\($0 / 100).k\($0)", "v") }
@@ -155,7 +155,7 @@ struct PatchTests {
         }
     }
 
-    @Test("is held to the operator's limit of keys, if there is one")
+    @Test("a patch must keep the operator's key limit, if set")
     func limit() async throws {
         try await MetadataFixture.run(limits: MetadataLimits(keys: 3)) { fixture in
             let id = try await fixture.conversation([("a", "1"), ("b", "1"), ("c", "1")])
@@ -171,7 +171,7 @@ struct PatchTests {
         }
     }
 
-    @Test("is held to the limit of bytes: paths and values of all leaves")
+    @Test("a patch must keep the byte limit: paths and values of all leaves")
     func bytes() async throws {
         try await MetadataFixture.run(limits: MetadataLimits(keys: 9, bytes: 20)) { fixture in
             let id = try await fixture.conversation([("a", "1234"), ("b.é", "ü")])
@@ -196,7 +196,7 @@ struct PatchTests {
         }
     }
 
-    @Test("lets a tree that is larger than the limit shrink or stay as it is, and not grow")
+    @Test("a patch may shrink or keep a tree above the limit, and not enlarge it")
     func largerThanTheLimit() async throws {
         try await MetadataFixture.run(limits: MetadataLimits(bytes: 20)) { fixture in
             let id = try await fixture.conversation((0..<10).map { ("k\($0)", "value") })
@@ -212,7 +212,7 @@ struct PatchTests {
         }
     }
 
-    @Test("counts a tree whose size is not noted yet")
+    @Test("a patch computes the size of a tree without a stored size")
     func uncounted() async throws {
         try await MetadataFixture.run(limits: MetadataLimits(bytes: 20)) { fixture in
             let id = try await fixture.conversation([("a", "1234"), ("b", "1234")])

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Metadata
 
-@Suite("Patches that race")
+@Suite("Concurrent patches")
 struct RaceTests {
-    @Test("a and a.b at once leave exactly one of them, and the changes in order lead there")
+    @Test("concurrent patches of a and a.b leave exactly one of them, and the ordered changes lead to it")
     func prefix() async throws {
         try await MetadataFixture.run { fixture in
             for round in 0..<40 {
@@ -28,7 +28,7 @@ struct RaceTests {
         }
     }
 
-    @Test("two keys at once both stay")
+    @Test("concurrent patches of two keys both persist")
     func twoKeys() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()
@@ -42,7 +42,7 @@ struct RaceTests {
         }
     }
 
-    @Test("random patches at once: the changes in order of position lead to the stored tree", arguments: [5, 6, 7] as [UInt64])
+    @Test("the ordered changes of concurrent random patches lead to the stored tree", arguments: [5, 6, 7] as [UInt64])
     func convergence(seed: UInt64) async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()
@@ -69,7 +69,7 @@ struct RaceTests {
         }
     }
 
-    @Test("a patch that waits behind the removal of its actor is refused")
+    @Test("a patch that waits for the removal of its actor is refused")
     func removal() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation(participants: ["ana", "ben"])

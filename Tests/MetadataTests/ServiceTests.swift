@@ -64,7 +64,7 @@ struct ServiceTests {
         return request
     }
 
-    @Test("answers with the change it publishes, once per position")
+    @Test("the service answers with the change that it publishes, once per position")
     func publishes() async throws {
         let redis = try await TestServers.redis()
         try await MetadataFixture.run { fixture in
@@ -96,7 +96,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("reads trees, and refuses what cannot be stored with the property's name")
+    @Test("the service reads trees, and refuses invalid properties by name")
     func readsAndRefuses() async throws {
         let redis = try await TestServers.redis()
         try await MetadataFixture.run { fixture in
@@ -120,7 +120,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("goes on without Redis, and says so when PostgreSQL is away")
+    @Test("the service continues without Redis, and reports when PostgreSQL is down")
     func away() async throws {
         let redis = try await TestServers.privateRedis()
         let postgres = try await TestServers.privatePostgres()

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Metadata
 
-@Suite("Trees")
+@Suite("Metadata trees")
 struct TreesTests {
-    @Test("many at once, in the order asked for, each with its position")
+    @Test("many trees are loaded in one call, in request order, each with its position")
     func many() async throws {
         try await MetadataFixture.run { fixture in
             var ids: [ConversationID] = []
@@ -24,7 +24,7 @@ struct TreesTests {
         }
     }
 
-    @Test("of another app are not given")
+    @Test("trees of another app are not returned")
     func otherApp() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a", "1")])
@@ -34,7 +34,7 @@ struct TreesTests {
         }
     }
 
-    @Test("are kept for a user who is removed, and forgotten when the user is added again or the conversation goes")
+    @Test("a removed user's tree is kept, and deleted when the user is re-added or the conversation is deleted")
     func kept() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("b.c", "1"), ("a", "ä\"")])
@@ -65,7 +65,7 @@ struct TreesTests {
     }
 
     @Test(
-        "kept for many who are removed at any time, are read as they were, and nothing is left of those forgotten",
+        "trees of many removed users are kept, read unchanged, and deleted completely",
         arguments: 1...3 as ClosedRange<UInt64>)
     func keptAtRandom(seed: UInt64) async throws {
         try await MetadataFixture.run { fixture in
@@ -109,7 +109,7 @@ struct TreesTests {
         #expect(try await fixture.number("SELECT count(*) FROM metadata.forgotten_tree") == 0)
     }
 
-    @Test("a removal copies nothing, however large the tree; what is changed later is kept once, for all who had seen it")
+    @Test("a removal copies no tree of any size; a later change is stored once for all former participants")
     func withoutCopies() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation((0..<2000).map { ("k\($0)", "v") })
@@ -128,7 +128,7 @@ struct TreesTests {
         }
     }
 
-    @Test("what was kept for others before and after is not read")
+    @Test("reading a kept tree skips versions kept for other users")
     func keptAmongMany() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation((0..<10).map { ("k\($0)", "0") })
@@ -161,7 +161,7 @@ struct TreesTests {
         }
     }
 
-    @Test("are equal when they hold the same values")
+    @Test("trees are equal when they hold the same values")
     func equality() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a", "1"), ("b.c", "2")])
@@ -176,7 +176,7 @@ struct TreesTests {
         }
     }
 
-    @Test("with keys that may not be set any more are read, and these can be deleted")
+    @Test("trees with keys that are no longer valid are readable, and these keys can be deleted")
     func reservedKeys() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("__proto__.x", "1"), ("a.constructor", "2")])
@@ -187,7 +187,7 @@ struct TreesTests {
         }
     }
 
-    @Test("are created without pairs of a path and its prefix")
+    @Test("a tree is created without pairs of a path and its prefix")
     func creation() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a", "1"), ("a.b", "2"), ("a-b", "3")])
@@ -195,7 +195,7 @@ struct TreesTests {
         }
     }
 
-    @Test("the service's role reaches its own schema and what it was granted, nothing else")
+    @Test("the service's role has access only to its own schema and its grants")
     func role() async throws {
         try await MetadataFixture.run { fixture in
             for table in ["conversations.conversation", "conversations.message", "conversations.change"] {

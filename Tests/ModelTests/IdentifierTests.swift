@@ -6,7 +6,7 @@ import Testing
 struct IdentifierTests {
     static let uuid = "6f6f0a52-6a0e-4b0c-9a53-0d6d1b1f8a01"
 
-    @Test("the id of a webhook names its app; a path may have it, the short one or the UUID, and not that of another app")
+    @Test("a webhook id contains its app; a path accepts its short form or UUID, but not another app's")
     func webhooks() throws {
         let app = try #require(AppID(parsing: "00000000-0000-4000-8000-00000000000A"))
         let webhook = try #require(WebhookID(parsing: Self.uuid))
@@ -22,7 +22,7 @@ struct IdentifierTests {
     }
 
     @Test(
-        "a conversation's id is read from every spelling",
+        "a conversation id is parsed from every spelling",
         arguments: [
             uuid, uuid.uppercased(), "layer:///conversations/\(uuid)", "layer://conversations/\(uuid)", "layer:///conversations/\(uuid.uppercased())",
         ])
@@ -34,7 +34,7 @@ struct IdentifierTests {
     }
 
     @Test(
-        "what is no conversation's id is refused",
+        "an invalid conversation id is refused",
         arguments: [
             "", "x", "layer:///messages/\(uuid)", "layer:///conversations/", "layer:////conversations/\(uuid)", "layer:/conversations/\(uuid)",
             "conversations/\(uuid)", "layer:///conversations/\(uuid)/", "layer:///conversations/\(uuid)/parts/\(uuid)", " \(uuid)", "\(uuid) ",
@@ -44,7 +44,7 @@ struct IdentifierTests {
         #expect(ConversationID(parsing: text) == nil)
     }
 
-    @Test("an app's id is read with either environment")
+    @Test("an app id is parsed with either environment")
     func parsesApps() throws {
         for text in [Self.uuid, "layer:///apps/production/\(Self.uuid)", "layer:///apps/staging/\(Self.uuid)", "layer://apps/staging/\(Self.uuid)"] {
             #expect(AppID(parsing: text)?.description == Self.uuid)
@@ -53,7 +53,7 @@ struct IdentifierTests {
         #expect(AppID(parsing: "layer:///apps/other/\(Self.uuid)") == nil)
     }
 
-    @Test("a UUID's text is the lower case of what the library writes, and is read back")
+    @Test("a UUID's text is lower case and parsed back")
     func uuidText() {
         for _ in 0..<1000 {
             let uuid = UUID()
@@ -63,7 +63,7 @@ struct IdentifierTests {
         }
     }
 
-    @Test("random ids differ")
+    @Test("random ids are unique")
     func randomIDs() { #expect(MessageID.random() != MessageID.random()) }
 
     @Test("the shard is the last byte's low six bits")
@@ -72,7 +72,7 @@ struct IdentifierTests {
         #expect(try #require(ConversationID(parsing: "00000000-0000-0000-0000-000000000041")).shard == 1)
     }
 
-    @Test("the wire's positions are 8192 apart, and read as the last change at or before")
+    @Test("positions on the wire are 8192 apart and rounded down to a change")
     func wirePositions() {
         #expect(Position(3).wireValue == 24576)
         #expect(Position(wireValue: 24576) == Position(3))
@@ -85,7 +85,7 @@ struct IdentifierTests {
         #expect("\(Position(7))" == "7")
     }
 
-    @Test("a time is moved by durations of any sign and fraction")
+    @Test("a time can be moved by durations of any sign and fraction")
     func timestamps() {
         let time = Timestamp(microseconds: 1_000_000)
         #expect(time.advanced(by: .seconds(2)).microseconds == 3_000_000)

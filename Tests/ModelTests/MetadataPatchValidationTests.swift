@@ -2,13 +2,13 @@
 import StrataModel
 import Testing
 
-@Suite("A patch is checked before it reaches the database")
+@Suite("Validation of patches before they reach the database")
 struct MetadataPatchValidationTests {
     private func check(_ operations: [MetadataOperation], maximum: Int = 100) throws(Failure) {
         try MetadataPatchValidation(maximumItems: maximum).checkOperations(operations)
     }
 
-    @Test("good operations pass as they are")
+    @Test("valid operations pass unchanged")
     func good() throws {
         let operations = [
             set("a.b", "v"), set("t", [("t.x", ""), ("t.y.z", "1")]), delete("a_-9.Z"), delete("a.__proto__.b"), set("proto.Constructor", "v"),
@@ -19,7 +19,7 @@ struct MetadataPatchValidationTests {
     }
 
     @Test(
-        "a fault names its property",
+        "a validation error names its property",
         arguments: [
             (set("a b", "v"), "metadata.a b"), (set("a..b", "v"), "metadata.a..b"), (delete("a."), "metadata.a."),
             (delete(".a"), "metadata..a"), (set("ä", "v"), "metadata.ä"), (set("a", [("a.b/c", "v")]), "metadata.a.b/c"),
@@ -37,13 +37,13 @@ struct MetadataPatchValidationTests {
         #expect(failure?.detail == .property(property))
     }
 
-    @Test("the size of a patch is bounded")
+    @Test("the size of a patch is limited")
     func bounded() throws {
         #expect(throws: Failure.self) { try check([set("a", [("a.b", "1"), ("a.c", "1")]), delete("x")], maximum: 3) }
         try check([set("a", [("a.b", "1"), ("a.c", "1")]), delete("x")], maximum: 4)
     }
 
-    @Test("a first tree is checked alike, however many values it has")
+    @Test("validation of an initial tree does not depend on its number of values")
     func tree() throws {
         let validation = MetadataPatchValidation(maximumItems: 2)
         try validation.checkTree(["a", "b", "c.d"].map { MetadataLeaf(path: MetadataPath(trusted: $0), value: "1") })
@@ -53,7 +53,7 @@ struct MetadataPatchValidationTests {
         #expect(failure?.detail == .property("metadata.a"))
     }
 
-    @Test("large patches are told from small ones, by their items and by their bytes")
+    @Test("large patches are distinguished from small ones by items and bytes")
     func large() {
         let value = String(repeating: "v", count: 2000)
         #expect(![set("a", "1")].isLarge)
@@ -65,7 +65,7 @@ struct MetadataPatchValidationTests {
         #expect([set("a", (0..<9).map { ("a.k\($0)", value) })].isLarge)
     }
 
-    @Test("a first tree is large by its values and their bytes, each counted once")
+    @Test("an initial tree is large by values and bytes, each counted once")
     func largeTree() {
         func tree(_ count: Int, _ value: String = "1") -> [MetadataLeaf] {
             (0..<count).map { MetadataLeaf(path: MetadataPath(trusted: "k\($0)"), value: value) }

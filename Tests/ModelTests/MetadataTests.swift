@@ -8,13 +8,13 @@ struct MetadataTests {
     private func set(_ path: String, _ value: String) -> MetadataEffect { MetadataEffect(path: MetadataPath(trusted: path), value: value) }
     private func delete(_ path: String) -> MetadataEffect { MetadataEffect(path: MetadataPath(trusted: path), value: nil) }
 
-    @Test("paths of letters, digits, - and _ are taken", arguments: ["a", "a.b", "A-1_z.0", String(repeating: "x", count: 1024)])
+    @Test("paths of letters, digits, - and _ are valid", arguments: ["a", "a.b", "A-1_z.0", String(repeating: "x", count: 1024)])
     func goodPaths(text: String) throws {
         #expect(try MetadataPath(validating: text).dotted == text)
     }
 
     @Test(
-        "other paths are refused with their name",
+        "other paths are refused, and the error names them",
         arguments: [
             ("", "metadata."), (".", "metadata.."), ("a.", "metadata.a."), (".a", "metadata..a"), ("a..b", "metadata.a..b"), ("a b", "metadata.a b"),
             ("é", "metadata.é"), ("a.b/c", "metadata.a.b/c"), (String(repeating: "x", count: 1025), "metadata"),
@@ -32,7 +32,7 @@ struct MetadataTests {
         #expect(throws: Failure.self) { try MetadataPath(validating: deepest + ".a") }
     }
 
-    @Test("paths are joined and taken apart")
+    @Test("paths are joined and split")
     func pathPieces() {
         #expect(MetadataPath.root.keys.isEmpty)
         #expect(MetadataPath.root.appending("a").appending("b").dotted == "a.b")
@@ -40,7 +40,7 @@ struct MetadataTests {
         #expect(MetadataPath(trusted: "a-b") < MetadataPath(trusted: "a.b"))
     }
 
-    @Test("a tree is made of its leaves, and gives them back in order")
+    @Test("a tree is made from leaves and returns them in order")
     func leaves() {
         let leaves = [leaf("trip.hotel.name", "x"), leaf("trip.city", "Porto"), leaf("title", "t"), leaf("Title", "u")]
         let tree = MetadataTree(leaves: leaves)
@@ -53,14 +53,14 @@ struct MetadataTests {
         #expect(MetadataTree().isEmpty)
     }
 
-    @Test("of two leaves that cannot both be, the longer path wins in either order")
+    @Test("the longer of two conflicting paths wins in either order")
     func prefixLeaves() {
         let expected = MetadataTree(leaves: [leaf("a.b", "2")])
         #expect(MetadataTree(leaves: [leaf("a", "1"), leaf("a.b", "2")]) == expected)
         #expect(MetadataTree(leaves: [leaf("a.b", "2"), leaf("a", "1")]) == expected)
     }
 
-    @Test("effects are applied as a client does")
+    @Test("effects are applied to a tree as clients apply them")
     func effects() {
         var tree = MetadataTree(leaves: [leaf("a.b", "1"), leaf("a.c", "2"), leaf("d", "3")])
         tree.applyEffects([delete("a.b")])

@@ -4,7 +4,7 @@ import StrataModel
 import Testing
 
 struct ObjectTests {
-    @Test("counts are arithmetic over the message count")
+    @Test("counts are computed from the message count")
     func counts() {
         let counts = UserCounts(excluded: 3, hidden: 1, position: Position(9))
         #expect(counts.unread(of: 10) == 7)
@@ -13,7 +13,7 @@ struct ObjectTests {
         #expect(counts.total(of: 0) == 0)
     }
 
-    @Test("a user who left goes on seeing the counts of then")
+    @Test("a former participant keeps seeing the counts as of leaving")
     func formerParticipant() {
         let conversation = Conversation(
             id: .random(), createdAt: Timestamp(microseconds: 0), isDistinct: false, participants: [], metadata: nil, position: Position(1))
@@ -46,7 +46,7 @@ struct ObjectTests {
         #expect([RecipientStatus.sent, .delivered, .read].map(\.name) == ["sent", "delivered", "read"])
     }
 
-    @Test("an invisible user looks offline to others")
+    @Test("an invisible user appears offline to others")
     func invisible() {
         let seen = Timestamp(microseconds: 5)
         #expect(Presence(status: .invisible, lastSeenAt: seen).forOthers == Presence(status: .offline, lastSeenAt: seen))
@@ -71,7 +71,7 @@ struct ObjectTests {
         }
     }
 
-    @Test("the usual failures name what is at fault")
+    @Test("failures name the property at fault")
     func failures() {
         #expect(Failure.missing("parts").detail == .property("parts"))
         #expect(Failure.missing("parts").code == .missingProperty)

@@ -4,7 +4,7 @@ import Testing
 
 struct UserIDTests {
     @Test(
-        "ids are encoded as client libraries do it",
+        "ids are encoded like in client libraries",
         arguments: [
             ("ana", "ana"), ("ana.silva-1_x*", "ana.silva-1_x*"), ("a b", "a%20b"), ("a/b", "a%2Fb"), ("100%", "100%25"),
             ("!~'()", "%21%7E%27%28%29"), ("é", "%C3%A9"), ("\u{1F600}", "%F0%9F%98%80"), ("a@b.c+d", "a%40b.c%2Bd"),
@@ -18,7 +18,7 @@ struct UserIDTests {
         #expect(UserID(parsing: "layer://identities/\(encoded)") == user)
     }
 
-    @Test("other encodings of the same id are understood")
+    @Test("other encodings of the same id are accepted")
     func lenientDecoding() {
         #expect(UserID(parsing: "layer:///identities/a%c3%a9")?.rawValue == "aé")
         #expect(UserID(parsing: "layer:///identities/!~")?.rawValue == "!~")
@@ -27,7 +27,7 @@ struct UserIDTests {
     }
 
     @Test(
-        "what is no id is refused",
+        "an invalid id is refused",
         arguments: [
             "", "layer:///identities/", "a/b", "layer:///identities/a/b", "layer:///conversations/a", "a%", "a%2", "a%zz", "%FF", "%00", "a%0Ab",
             "a\u{7f}",
@@ -37,7 +37,7 @@ struct UserIDTests {
         #expect(UserID(parsing: text) == nil)
     }
 
-    @Test("the limit is 128 bytes, not characters")
+    @Test("the limit of an id is 128 bytes, not characters")
     func limit() {
         #expect(UserID(String(repeating: "a", count: 128)) != nil)
         #expect(UserID(String(repeating: "a", count: 129)) == nil)
@@ -46,7 +46,7 @@ struct UserIDTests {
         #expect(UserID("a\u{0}") == nil)
     }
 
-    @Test("two spellings of an accented letter are two users, as in the database")
+    @Test("two spellings of an accented letter are two user ids, as in the database")
     func canonicalEquivalence() {
         let composed = UserID(trusted: "caf\u{e9}")
         let decomposed = UserID(trusted: "cafe\u{301}")
@@ -61,7 +61,7 @@ struct UserIDTests {
         #expect(composed == UserID(trusted: "caf\u{e9}"))
     }
 
-    @Test("the order is that of the bytes")
+    @Test("user ids are ordered by their bytes")
     func order() {
         #expect(UserID(trusted: "Z") < UserID(trusted: "a"))
         #expect(UserID(trusted: "a") < UserID(trusted: "ab"))

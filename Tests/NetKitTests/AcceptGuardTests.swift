@@ -10,7 +10,7 @@ import Testing
 
 @testable import NetKit
 
-@Suite("accepting without descriptors", .timeLimit(.minutes(3)))
+@Suite("accepting connections without descriptors", .timeLimit(.minutes(3)))
 struct AcceptGuardTests {
     /// Counts the read requests that reach the socket.
     private final class Socket: ChannelOutboundHandler {
@@ -34,7 +34,7 @@ struct AcceptGuardTests {
         func log(event: LogEvent) { lines.all.withLock { $0.append("\(event.message) \(event.metadata?["error.message"] ?? "")") } }
     }
 
-    @Test("after a failure nothing is accepted for a while; the log says so once, until a connection is accepted")
+    @Test("a failure pauses accepting; the log reports it once, until a connection is accepted")
     func pauses() throws {
         let lines = Lines()
         let channel = EmbeddedChannel()

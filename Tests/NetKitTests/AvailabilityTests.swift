@@ -47,7 +47,7 @@ struct AvailabilityTests {
         }
     }
 
-    @Test("the log gets one line when it goes and one when it is back")
+    @Test("the log has one line when availability is lost and one when it returns")
     func transitions() {
         let flag = flag()
         #expect(!flag.isAvailable)
@@ -64,7 +64,7 @@ struct AvailabilityTests {
         #expect(values.all.withLock { $0 } == [false, true, false, true])
     }
 
-    @Test("that it never worked is news with the first failure, and not before")
+    @Test("a service that never worked is reported at the first failure, and not before")
     func never() {
         let flag = flag()
         flag.update(false)
@@ -76,7 +76,7 @@ struct AvailabilityTests {
         #expect(lines.take() == ["notice back"])
     }
 
-    @Test("after closing nothing is news")
+    @Test("nothing is reported after closing")
     func closed() {
         let flag = flag()
         flag.update(true)

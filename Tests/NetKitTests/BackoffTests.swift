@@ -18,7 +18,7 @@ struct BackoffTests {
         #expect(high.next(random: 0) == .milliseconds(50))
     }
 
-    @Test("no number of attempts overflows, and no random number exceeds the bound")
+    @Test("the wait never overflows for any number of attempts, and never exceeds its maximum")
     func bounds() {
         #expect(backoff.delay(attempt: .max, random: 0.5) == .milliseconds(750))
         #expect(backoff.delay(attempt: -1, random: 7) == .milliseconds(100))

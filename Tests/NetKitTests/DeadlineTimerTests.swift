@@ -11,7 +11,7 @@ struct DeadlineTimerTests {
         var value = 0
     }
 
-    @Test("it fires once, after the earliest deadline it was told")
+    @Test("the timer fires once, after the earliest deadline")
     func earliest() {
         let loop = EmbeddedEventLoop()
         let (now, fired) = (ContinuousClock.now, Counter())
@@ -31,7 +31,7 @@ struct DeadlineTimerTests {
         #expect(!timer.covers(now + .seconds(1000)))
     }
 
-    @Test("without a deadline nothing is set, and a cancelled timer does not fire")
+    @Test("no timer is set without a deadline, and a cancelled timer does not fire")
     func cancelled() {
         let loop = EmbeddedEventLoop()
         let fired = Counter()

@@ -7,7 +7,7 @@ import Testing
 struct ExpiringCacheTests {
     private let start = ContinuousClock.now
 
-    @Test("a cache keeps its bound, and what is new in it")
+    @Test("a cache keeps its maximum size and its newest entries")
     func bounded() {
         var cache = ExpiringCache<Int, Int>(capacity: 10)
         for number in 0..<1000 {
@@ -21,7 +21,7 @@ struct ExpiringCacheTests {
         #expect(cache.value(for: 999, at: start) == nil)
     }
 
-    @Test("values that a condition names are forgotten in both generations")
+    @Test("values that match a condition are removed from both generations")
     func forgets() {
         var cache = ExpiringCache<Int, Int>(capacity: 10)
         for number in 0..<8 { cache.insert(number, for: number, until: start + .seconds(1)) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("silent peers")
 struct KeepAliveTests {
-    @Test("a silent peer is asked, then given up; any byte starts over")
+    @Test("a silent peer receives a ping, then is closed; any byte restarts the period")
     func ticks() {
         var keepAlive = KeepAlive(allowedMisses: 2)
         #expect((0..<5).map { _ in keepAlive.tick() } == [.none, .ping, .ping, .ping, .giveUp])
@@ -16,7 +16,7 @@ struct KeepAliveTests {
         #expect(keepAlive.tick() == .none)
     }
 
-    @Test("with one miss allowed the fourth tick without a byte is the end")
+    @Test("a peer with one allowed miss is closed at the fourth tick without a byte")
     func oneMiss() {
         var keepAlive = KeepAlive(allowedMisses: 1)
         keepAlive.recordProgress()

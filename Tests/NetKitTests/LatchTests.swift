@@ -5,7 +5,7 @@ import Testing
 
 @Suite("latches", .timeLimit(.minutes(3)))
 struct LatchTests {
-    @Test("a latch wakes tasks that wait and tasks that come later, and a task can stop waiting")
+    @Test("a latch wakes current and later waiters, and a waiting task can cancel")
     func latch() async throws {
         let latch = Latch<Int>()
         let leaver = Task { try await latch.value() }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("mailboxes")
 struct MailboxTests {
-    @Test("the first item wakes, a drained mailbox takes follow-ups only, a closed one nothing")
+    @Test("the first item wakes the consumer, a drained mailbox takes follow-ups only, a closed one nothing")
     func phases() {
         let mailbox = Mailbox<Int>()
         #expect(mailbox.put(1) == .wake)
@@ -21,7 +21,7 @@ struct MailboxTests {
         #expect(mailbox.putFollowUp(5) == .refused)
     }
 
-    @Test("what is held is bounded until it is released, but an item that is alone is always taken")
+    @Test("held items are limited until their release, but a single item is always accepted")
     func bytes() {
         let mailbox = Mailbox<Int>(limit: .init(items: .max, bytes: 50))
         #expect(mailbox.put(1, cost: .init(bytes: 60)) == .wake)
@@ -33,7 +33,7 @@ struct MailboxTests {
         #expect(mailbox.held == .init(bytes: 50))
     }
 
-    @Test("several items are taken as far as they fit, in items and in bytes, and those that do not fit come back")
+    @Test("several items are accepted within the limits of items and bytes, and excess items are returned")
     func several() {
         let mailbox = Mailbox<Int>(limit: .init(items: 2, bytes: 1000))
         let first = mailbox.put(contentsOf: [10, 20, 30]) { .init(items: 1, bytes: $0) }

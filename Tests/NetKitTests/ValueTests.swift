@@ -7,7 +7,7 @@ import Testing
 
 @Suite("budgets and durations")
 struct ValueTests {
-    @Test("all bytes are given back, those taken and those added")
+    @Test("releasing frees all bytes, both reserved and added ones")
     func budget() {
         let budget = ByteBudget(limit: 10)
         #expect(budget.reserve(6))
@@ -21,7 +21,7 @@ struct ValueTests {
         #expect(budget.reserve(11))
     }
 
-    @Test("durations become whole numbers, rounded towards zero, and NIO's amounts without overflow")
+    @Test("durations convert to integers, rounded towards zero, and to NIO's amounts without overflow")
     func durations() {
         #expect(Duration.microseconds(1_999).wholeMilliseconds == 1)
         #expect(Duration.microseconds(-1_999).wholeMilliseconds == -1)
@@ -31,7 +31,7 @@ struct ValueTests {
         #expect(Duration.seconds(Int64.max).timeAmount == .nanoseconds(1_000_000_000_000_000_000))
     }
 
-    @Test("work for later runs on the loop's clock")
+    @Test("deferred work uses the loop's clock")
     func after() {
         let loop = EmbeddedEventLoop()
         var hasRun = false

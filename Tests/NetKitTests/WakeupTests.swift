@@ -6,7 +6,7 @@ import Testing
 struct WakeupTests {
     private let wakeup = Wakeup()
 
-    @Test("a signal that came before is kept, and several are one", .timeLimit(.minutes(3)))
+    @Test("an early signal is kept, and several signals are one", .timeLimit(.minutes(3)))
     func kept() async {
         wakeup.signal()
         wakeup.signal()

@@ -26,7 +26,7 @@ struct ColumnSetTests {
         }
     }
 
-    @Test("columns are found by name, wherever they stand, also when the statement was prepared before")
+    @Test("columns are found by name, in any order, also for an already prepared statement")
     func found() async throws {
         try await withPool { pool in
             for order in ["number, name, names", "names, 'more' AS more, number, name"] {
@@ -46,7 +46,7 @@ struct ColumnSetTests {
         }
     }
 
-    @Test("a column that is missing, there twice, or of another type is refused before a row is read, by name")
+    @Test("a missing, duplicate or mistyped column is refused by name before a row is read")
     func refused() async throws {
         try await withPool { pool in
             for (place, (list, column, reason)) in [
@@ -65,7 +65,7 @@ struct ColumnSetTests {
         }
     }
 
-    @Test("a statement whose result has changed is prepared anew, and its columns are looked up again")
+    @Test("a statement whose result has changed is prepared again, and its columns are located again")
     func changed() async throws {
         try await withPool { pool in
             let migrator = Migrator(configuration: try await TestDatabase.configuration())
@@ -90,7 +90,7 @@ struct ColumnSetTests {
         }
     }
 
-    @Test("the types that a value is read from are those that its columns may have")
+    @Test("each Swift type accepts the column types that it can decode")
     func types() {
         func accepts<Value: PostgresDecodable>(_ type: Value.Type, _ types: UInt32...) { #expect(Set(Value.columnTypes) == Set(types)) }
         accepts(Bool.self, 16)

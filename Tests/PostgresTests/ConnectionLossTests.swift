@@ -29,7 +29,7 @@ struct ConnectionLossTests {
         ) { try await body($0, proxy) }
     }
 
-    @Test("a terminated backend under a write: its fate is unknown; the next call works")
+    @Test("a write on a terminated backend has an unknown fate, and the next call succeeds")
     func terminatedWrite() async throws {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             let pid = try await pool.value("SELECT pg_backend_pid()", as: Int32.self)
@@ -45,7 +45,7 @@ struct ConnectionLossTests {
         }
     }
 
-    @Test("a terminated backend under an idempotent statement: it is repeated on a new connection")
+    @Test("an idempotent statement on a terminated backend is repeated on a new connection")
     func terminatedRead() async throws {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             let pid = try await pool.value("SELECT pg_backend_pid()", as: Int32.self)
@@ -80,7 +80,7 @@ struct ConnectionLossTests {
         }
     }
 
-    @Test("PostgreSQL away: calls fail at once, and everything is well again with the same pool")
+    @Test("calls fail at once while PostgreSQL is down, and succeed afterwards with the same pool")
     func away() async throws {
         try await withProxy { pool, proxy async throws in
             try await pool.sql("SELECT 1")
@@ -94,7 +94,7 @@ struct ConnectionLossTests {
         }
     }
 
-    @Test("a server that never was there: calls fail at once")
+    @Test("calls fail at once if the server never existed")
     func neverThere() async throws {
         var configuration = try PostgresConfiguration(url: "postgresql://127.0.0.1:1/none?user=none")
         configuration.connections = 2
@@ -103,7 +103,7 @@ struct ConnectionLossTests {
         }
     }
 
-    @Test("the whole server is killed and started again: everything is well with the same pool")
+    @Test("a pool recovers after its server was killed and restarted")
     func serverRestart() async throws {
         let server = try await TestServers.privatePostgres(isDurable: true)
         var configuration = try await TestDatabase.configuration(url: try await TestServers.freshDatabase(on: server))
@@ -125,7 +125,7 @@ struct ConnectionLossTests {
         await server.stop()
     }
 
-    @Test("a connection cut under a group of writes: each has an unknown fate, reads are repeated")
+    @Test("every write of a group on a cut connection has an unknown fate, and reads are repeated")
     func cutGroup() async throws {
         try await withProxy { pool, proxy async throws in
             try await Gate.closed { inner async throws in
@@ -152,7 +152,7 @@ struct ConnectionLossTests {
         }
     }
 
-    @Test("a network that swallows everything cannot hang a thread: the connection is given up after the grace")
+    @Test("a network that drops all packets blocks no thread, and the connection is closed after the grace period")
     func blackHole() async throws {
         try await withProxy(configure: {
             $0.cancelGrace = .milliseconds(200); $0.connectTimeout = .seconds(1)
@@ -168,7 +168,7 @@ struct ConnectionLossTests {
         }
     }
 
-    @Test("a graceful shutdown finishes what is queued, then closes")
+    @Test("a graceful shutdown finishes queued requests, then closes")
     func gracefulShutdown() async throws {
         try await TestDatabase.withSchema { schema async throws in
             var configuration = try await TestDatabase.configuration()

@@ -23,7 +23,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("a deadline that has passed is refused without being sent")
+    @Test("a request with an expired deadline is refused without being sent")
     func pastDeadline() async throws {
         try await withPool { pool async throws in
             let error = await pool.error("SELECT 1", within: .zero)
@@ -45,7 +45,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("one member of a group meets its deadline: the others are run again and succeed")
+    @Test("the other members of a group run again and succeed when one member meets its deadline")
     func groupDeadline() async throws {
         try await withPool(setUp: GroupingTests.table, configure: { $0.connections = 1 }) { pool async throws in
             try await Gate.closed { inner async throws in
@@ -88,7 +88,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("a queued request whose task is cancelled leaves at once")
+    @Test("a queued request whose task is cancelled leaves the queue at once")
     func cancelQueued() async throws {
         try await withPool(setUp: GroupingTests.table, configure: { $0.connections = 1 }) { pool async throws in
             try await Gate.closed { gate async throws in
@@ -120,7 +120,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("a task that is already cancelled sends nothing")
+    @Test("a request of a cancelled task is not sent")
     func cancelledBefore() async throws {
         try await withPool(setUp: GroupingTests.table) { pool async throws in
             let task = Task {
@@ -132,7 +132,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("a full queue refuses at once, and works again when it has emptied")
+    @Test("a full queue refuses requests at once, and accepts them again when empty")
     func queueFull() async throws {
         try await withPool(configure: {
             $0.connections = 1; $0.queueLimitStatements = 2

@@ -72,7 +72,7 @@ struct FunctionSetTests {
     }
     private let two = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql AS $$ SELECT public.one() + 1 $$;"
 
-    @Test("files are executed once, and again when one of them has changed; a function is replaced in place")
+    @Test("files run once, and again when one of them has changed; a function is replaced in place")
     func replaced() async throws {
         try await withDatabase { database in
             // The first file uses a function that the second file creates.
@@ -88,7 +88,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("what is gone from the files is dropped, also an overload; what others made stays")
+    @Test("a function or overload missing from the files is dropped; foreign functions stay")
     func dropped() async throws {
         try await withDatabase { database in
             try await database.migrator.execute(script: "CREATE FUNCTION public.theirs() RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8'")
@@ -100,7 +100,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("a function may be executed by those whom the files grant it to, and by no others")
+    @Test("only roles with a grant in the files may execute a function")
     func grants() async throws {
         try await withDatabase { database in
             let grant = "GRANT EXECUTE ON FUNCTION public.one TO \(database.role);"
@@ -113,7 +113,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("a function whose result is another is made anew, with what uses it")
+    @Test("a function with a changed result type is recreated with its dependents")
     func result() async throws {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"), two)
@@ -126,7 +126,7 @@ struct FunctionSetTests {
     }
 
     @Test(
-        "a shorter overload is dropped although a body that was parsed before refers to it; then the body refers to the longer one",
+        "a shorter overload is dropped although a body refers to it; the body then refers to the longer one",
         arguments: ["int4", "int8"])
     func shorterOverload(type: String) async throws {
         try await withDatabase { database in
@@ -139,7 +139,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("a function that others need through a second one stays when a third one is made anew")
+    @Test("a function with indirect foreign dependents stays when another function is recreated")
     func neededThroughAnother() async throws {
         try await withDatabase { database in
             let parsed = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql RETURN public.one() + 1;"
@@ -154,7 +154,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("a function that is made anew keeps its owner, and has the grants of the files")
+    @Test("a recreated function keeps its owner and has the grants of the files")
     func owner() async throws {
         try await withDatabase { database in
             let grant = "GRANT EXECUTE ON FUNCTION public.one TO pg_monitor;"
@@ -187,7 +187,7 @@ struct FunctionSetTests {
         ]
     }
 
-    @Test("a step alters a table whose row type functions use: they are made again, with their owners and grants, also if no file has changed")
+    @Test("a step alters a table whose row type functions use, and they are recreated with owners and grants")
     func rowType() async throws {
         try await withDatabase { database in
             let files = RowType.isPositive + "GRANT EXECUTE ON FUNCTION public.is_positive TO pg_monitor;" + RowType.positives + RowType.byText
@@ -210,7 +210,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("a function gets another result in the release whose step alters the table's row type")
+    @Test("a function changes its result in the release whose step alters the table's row type")
     func rowTypeAndResult() async throws {
         try await withDatabase { database in
             _ = try await database.apply(1, RowType.isPositive + RowType.positives, steps: [RowType.table])
@@ -222,7 +222,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("a step that fails although the functions were dropped for it undoes everything, and names itself")
+    @Test("a failing step after functions were dropped for it undoes everything and names itself")
     func rowTypeFailure() async throws {
         try await withDatabase { database in
             _ = try await database.apply(1, RowType.isPositive, steps: [RowType.table])
@@ -243,7 +243,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("a function is made anew while another one is gone from the files")
+    @Test("a function is recreated while another one is missing from the files")
     func madeAnewAndGone() async throws {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"), two)
@@ -252,7 +252,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("an error in a file, in a body, or in what is to be dropped undoes everything and names the place")
+    @Test("an error in a file, a body or a drop undoes everything and names the location")
     func failure() async throws {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"), two)
@@ -274,7 +274,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("the functions of a newer release stay as they are")
+    @Test("the functions of a newer release stay unchanged")
     func newer() async throws {
         try await withDatabase { database in
             _ = try await database.apply(2, one("2"))
@@ -285,7 +285,7 @@ struct FunctionSetTests {
         }
     }
 
-    @Test("of migrators that run at the same time one replaces the functions")
+    @Test("one of several concurrent migrators replaces the functions")
     func concurrent() async throws {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"))

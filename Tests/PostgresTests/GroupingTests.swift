@@ -10,7 +10,7 @@ import Testing
 struct GroupingTests {
     static let table = "CREATE TABLE item (id int8 PRIMARY KEY, n int8 NOT NULL DEFAULT 0 CHECK (n < 1000), xid xid8)"
 
-    @Test("what waits together is one group: one transaction")
+    @Test("statements that wait together form one group in one transaction")
     func oneTransaction() async throws {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             let results = try await Gate.closed { gate async throws in
@@ -36,7 +36,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("one of a group fails: it alone gets the error, the other 31 succeed")
+    @Test("a failing statement alone gets its error, and the other 31 of its group succeed")
     func oneFails() async throws {
         try await withPool(setUp: Self.table, configure: { $0.connections = 1 }) { pool async throws in
             let results = try await Gate.closed { gate async throws in
@@ -61,7 +61,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("a statement that cannot be prepared fails alone, and does so again and again")
+    @Test("a statement that cannot be prepared fails alone, every time")
     func prepareFails() async throws {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             for _ in 0..<2 {
@@ -80,7 +80,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("a result is delivered after the commit: another session sees what it says")
+    @Test("a result is delivered after the commit, so that another session sees the write")
     func afterCommit() async throws {
         try await withPool(setUp: Self.table, configure: { $0.connections = 4 }) { pool async throws in
             try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -96,7 +96,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("64 tasks on 50 hot rows over 8 connections and two pools: no deadlock, nothing lost")
+    @Test("64 tasks on 50 hot rows over 8 connections and two pools cause no deadlock and lose nothing")
     func hotRows() async throws {
         // Use a separate database, because the test reads its deadlock counter.
         var configuration = try await TestDatabase.configuration(url: try await TestServers.postgres())
@@ -136,7 +136,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("statements that deadlock in spite of all are run again")
+    @Test("statements that deadlock nevertheless run again")
     func deadlock() async throws {
         let setUp =
             Self.table + "; INSERT INTO item VALUES (1, 0), (2, 0);" + """
@@ -159,7 +159,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("two texts under one name are refused; the first goes on")
+    @Test("two texts with one statement name are refused, and the first text stays usable")
     func statementName() async throws {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             let deadline = ContinuousClock.now.advanced(by: .seconds(30))
@@ -170,7 +170,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("a plan that a migration has made stale is prepared anew")
+    @Test("a plan invalidated by a migration is prepared again")
     func stalePlan() async throws {
         try await withPool(setUp: Self.table, configure: { $0.connections = 1 }) { pool async throws in
             #expect(try await pool.sql("SELECT * FROM item").columnNames.count == 3)
@@ -181,7 +181,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("a statement that opens a transaction is refused, and harms no other statement")
+    @Test("a statement that opens a transaction is refused, and other statements are unaffected")
     func strayTransaction() async throws {
         try await withPool(setUp: Self.table, configure: { $0.connections = 1 }) { pool async throws in
             let error = await pool.error("BEGIN")
@@ -207,7 +207,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("the session is set up: durable, in UTC, named, with time limits")
+    @Test("a session is configured: durable, in UTC, named, with time limits")
     func session() async throws {
         try await withPool(configure: { $0.applicationName = "strata-test" }) { pool async throws in
             #expect(try await pool.value("SHOW synchronous_commit") == "on")

@@ -44,7 +44,7 @@ struct MigratorTests {
             """)
     private let second = Migration(version: 2, name: "second", sql: "ALTER TABLE a ADD COLUMN extra text; CREATE INDEX ON a (extra)")
 
-    @Test("migrations are applied once, in order, function bodies included")
+    @Test("migrations are applied once, in order, including function bodies")
     func applies() async throws {
         try await withDatabase { migrator, pool async throws in
             #expect(try await migrator.migrate([second, first], logger: TestDatabase.logger) == [first, second])
@@ -54,7 +54,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("one that fails leaves no trace; those before it stay, and it can be mended")
+    @Test("a failed migration leaves no trace, earlier ones stay, and it can be corrected")
     func failure() async throws {
         try await withDatabase { migrator, pool async throws in
             let broken = Migration(version: 2, name: "broken", sql: "CREATE TABLE b (); SELECT 1/0; CREATE TABLE c ()")
@@ -68,7 +68,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("a migration changed after it had been applied is an error that names it, and nothing is done")
+    @Test("a migration changed after it was applied is an error that names it and runs nothing")
     func changed() async throws {
         try await withDatabase { migrator, pool async throws in
             _ = try await migrator.migrate([first], logger: TestDatabase.logger)
@@ -91,7 +91,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("migrators that run at the same time wait for each other: each migration is applied by one of them")
+    @Test("concurrent migrators wait for each other, and each migration is applied by one of them")
     func concurrent() async throws {
         try await withDatabase { migrator, pool async throws in
             let migrations = (1...5).map { Migration(version: $0, name: "m\($0)", sql: "CREATE TABLE t\($0) (); SELECT pg_sleep(0.01)") }
@@ -106,7 +106,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("a migrator whose task is cancelled stops waiting, and its work is undone")
+    @Test("a migrator whose task is cancelled stops waiting, and its work is rolled back")
     func cancelled() async throws {
         try await withDatabase { migrator, pool async throws in
             let slow = Migration(version: 1, name: "slow", sql: "CREATE TABLE b (); SELECT pg_sleep(60)")
@@ -120,7 +120,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("a script runs as a whole or not at all")
+    @Test("a script runs completely or not at all")
     func script() async throws {
         try await withDatabase { migrator, pool async throws in
             try await migrator.execute(script: "CREATE TABLE x (); CREATE TABLE y ()")
@@ -132,7 +132,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("a session can work as another role and in another schema")
+    @Test("a session can use another role and another schema")
     func role() async throws {
         try await withDatabase { migrator, pool async throws in
             let role = "r_" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()

@@ -54,7 +54,7 @@ struct PoolStateMachineTests {
         if case .refused(let answer) = action { answer.code } else { nil }
     }
 
-    @Test("a submitted request wakes the idle worker, is taken, and is finished once")
+    @Test("a submitted request wakes an idle worker, is taken, and completes once")
     func submitTakeFinish() {
         let box = running(limits())
         let (id, action) = submit(box, 7)
@@ -69,7 +69,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.queueDepth == 0)
     }
 
-    @Test("a request that waits and is cancelled leaves at once, and never comes back")
+    @Test("a queued request that is cancelled leaves the queue at once and never returns")
     func cancelQueued() {
         let box = running(limits())
         let (id, _) = submit(box, 1)
@@ -91,7 +91,7 @@ struct PoolStateMachineTests {
         #expect(refusal(action) == .cancelled)
     }
 
-    @Test("a late cancellation does not hit the slot's next user")
+    @Test("a late cancellation does not affect the slot's next user")
     func cancelAfterReuse() {
         let box = running(limits())
         let (old, _) = submit(box, 1)
@@ -103,7 +103,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.queueDepth == 1)
     }
 
-    @Test("a sent group is interrupted only when no caller waits for any of it")
+    @Test("a sent group is interrupted only when no caller waits for any of its requests")
     func cancelSent() {
         let box = running(limits())
         let (first, _) = submit(box, 1)
@@ -118,7 +118,7 @@ struct PoolStateMachineTests {
         #expect(!box.machine.isInterrupted(0))
     }
 
-    @Test("where statements run alone, one whose user has fewer under way goes before what others have asked for earlier")
+    @Test("in an exclusive pool, the user with fewer running statements goes first")
     func fairness() {
         let box = running(limits(workers: 2, group: 1))
         let busy = (1...4).map { submit(box, $0, user: 1).id }
@@ -141,7 +141,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.queueDepth == 0)
     }
 
-    @Test("a user who has one under way comes after all who have none, in a pool that runs statements alone only")
+    @Test("in an exclusive pool only, a user with a running statement goes after all users without one")
     func fairnessOfGroups() {
         let alone = running(limits(workers: 2, group: 1))
         for waiter in 1...2 { submit(alone, waiter, user: 1) }
@@ -153,7 +153,7 @@ struct PoolStateMachineTests {
         #expect(names(grouped.machine.take(worker: 0, now: now)) == ["r1", "r2", "r3"])
     }
 
-    @Test("the timer answers what is too late, keeps the rest, and says when to come back")
+    @Test("the timer answers expired requests, keeps the rest, and returns the next deadline")
     func expire() {
         let box = running(limits())
         submit(box, 1, after: .seconds(1))
@@ -168,7 +168,7 @@ struct PoolStateMachineTests {
         #expect(!again)
     }
 
-    @Test("what is too late when a worker comes is answered, not sent")
+    @Test("a request that has expired when a worker takes it is answered, not sent")
     func expiredAtTake() {
         let box = running(limits())
         submit(box, 1, after: .seconds(1))
@@ -176,7 +176,7 @@ struct PoolStateMachineTests {
         #expect(expired.map(\.waiter) == [1])
     }
 
-    @Test("the queue is bounded in statements and in bytes")
+    @Test("the queue is limited in statements and bytes")
     func queueLimits() {
         let byCount = running(limits(queue: 2))
         #expect(refusal(submit(byCount, 1).action) == nil)
@@ -193,7 +193,7 @@ struct PoolStateMachineTests {
         #expect(got13 == .queueFull)
     }
 
-    @Test("without any connection requests fail at once, and those that wait do too")
+    @Test("without a connection, new and queued requests fail at once")
     func unavailable() {
         let box = running(limits(workers: 2))
         _ = box.machine.disconnected(0)
@@ -212,7 +212,7 @@ struct PoolStateMachineTests {
         #expect(got18 == nil)
     }
 
-    @Test("each idle worker is left its share, and is woken for it")
+    @Test("each idle worker is woken for its share of the queue")
     func fairShare() {
         let box = running(limits(workers: 4))
         for waiter in 0..<8 { submit(box, waiter) }
@@ -232,7 +232,7 @@ struct PoolStateMachineTests {
         #expect(got20 == ["r1"])
     }
 
-    @Test("a group is bounded in statements and bytes")
+    @Test("a group is limited in statements and bytes")
     func groupLimits() {
         let byCount = running(limits(group: 3))
         for waiter in 0..<5 { submit(byCount, waiter) }
@@ -244,14 +244,14 @@ struct PoolStateMachineTests {
         #expect(names(byBytes.machine.take(worker: 0, now: now)).count == 2)
     }
 
-    @Test("a group is in the order of lock keys, those without first, equals in the order of arrival")
+    @Test("a group is ordered by lock key, statements without a key first, equal keys by arrival")
     func lockOrder() {
         let box = running(limits())
         for (waiter, key) in [(0, 5), (1, 3), (2, nil), (3, 5), (4, nil), (5, 1)] as [(Int, UInt64?)] { submit(box, waiter, key: key) }
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r2", "r4", "r5", "r1", "r0", "r3"])
     }
 
-    @Test("a key that is under way on one worker is left to it by the others")
+    @Test("other workers leave a lock key to the worker that is running it")
     func keyOwnership() {
         let box = running(limits(workers: 2))
         let (first, _) = submit(box, 0, key: 9)
@@ -263,7 +263,7 @@ struct PoolStateMachineTests {
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r1"])
     }
 
-    @Test("a worker takes beyond its share what would have to wait for it")
+    @Test("a worker takes requests beyond its share if they would have to wait for it")
     func sameKeyTogether() {
         let box = running(limits(workers: 4))
         for waiter in 0..<6 { submit(box, waiter, key: 9) }
@@ -271,7 +271,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.owners[9]?.count == 6)
     }
 
-    @Test("after a refused group its members wait, can be cancelled and expire, and run one by one")
+    @Test("members of a refused group wait, can be cancelled and expire, and run individually")
     func heldMembers() {
         let box = running(limits())
         for waiter in 0..<5 { submit(box, waiter, key: UInt64(waiter), after: .seconds(waiter == 3 ? 2 : 10)) }
@@ -297,7 +297,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.owners.isEmpty)
     }
 
-    @Test("what had no effect goes back to the head of the queue in its order, a bounded number of times")
+    @Test("requests without effect return to the head of the queue in order, a limited number of times")
     func requeue() {
         let box = running(limits(workers: 2))
         for waiter in 0..<2 { submit(box, waiter, key: 1) }
@@ -319,7 +319,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.owners.isEmpty)
     }
 
-    @Test("a requeued request that was cancelled meanwhile is answered so")
+    @Test("a requeued request that was cancelled meanwhile is answered as cancelled")
     func requeueCancelled() {
         let box = running(limits())
         let (id, _) = submit(box, 1)
@@ -329,7 +329,7 @@ struct PoolStateMachineTests {
         #expect(answers.map(\.code) == [.cancelled])
     }
 
-    @Test("a graceful shutdown refuses the new, serves the queue, then stops every worker")
+    @Test("a graceful shutdown refuses new requests, serves the queue, then stops every worker")
     func drain() {
         let box = running(limits(workers: 2))
         let (id, _) = submit(box, 1)
@@ -344,7 +344,7 @@ struct PoolStateMachineTests {
         }
     }
 
-    @Test("an immediate shutdown answers the queue")
+    @Test("an immediate shutdown answers all queued requests")
     func shutDownImmediately() {
         let box = running(limits())
         submit(box, 1)
@@ -354,7 +354,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.lifecycle == .closed)
     }
 
-    @Test("whatever happens, each request is answered exactly once", arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
+    @Test("each request is answered exactly once after any sequence of events", arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
     func exactlyOnce(seed: UInt64) {
         var script = RandomScript(seed: seed, limits: limits(workers: 3, queue: 20, group: 4), start: now)
         for _ in 0..<5000 { script.step() }

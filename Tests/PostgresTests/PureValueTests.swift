@@ -8,7 +8,7 @@ import Testing
 struct ResponseWaitTests {
     let start = ContinuousClock.now
 
-    @Test("waits for the deadline, cancels once, then gives the connection up")
+    @Test("a response wait lasts until the deadline, cancels once, then closes the connection")
     func phases() {
         let deadline = start.advanced(by: .seconds(2))
         var wait = ResponseWait(sentAt: start, deadline: deadline, longest: .seconds(5), grace: .seconds(1))
@@ -21,13 +21,13 @@ struct ResponseWaitTests {
         #expect(wait.next(now: deadline.advanced(by: .seconds(1))) == .abandon)
     }
 
-    @Test("a healthy group gets its minimum even when a deadline is nearer")
+    @Test("a healthy group gets its minimum time even when a deadline is nearer")
     func minimum() {
         var wait = ResponseWait(sentAt: start, deadline: start.advanced(by: .milliseconds(1)), longest: nil, grace: .seconds(1))
         #expect(wait.next(now: start) == .wait(until: start.advanced(by: ResponseWait.minimum)))
     }
 
-    @Test("the longest time holds whatever the deadline; without either it waits for ever")
+    @Test("the longest time limits any deadline, and a wait without either is unlimited")
     func longest() {
         var capped = ResponseWait(sentAt: start, deadline: start.advanced(by: .seconds(60)), longest: .seconds(5), grace: .seconds(1))
         #expect(capped.next(now: start) == .wait(until: start.advanced(by: .seconds(5))))
@@ -39,7 +39,7 @@ struct ResponseWaitTests {
 
 struct EncodedParametersTests {
     @Test(
-        "a NUL character is refused, naming the parameter and no value",
+        "a NUL character is refused, and the error names the parameter and no value",
         arguments: [Value.text("se\0cret"), .jsonb("\"se\0cret\""), .textArray(["a", nil, "se\0cret"])])
     func nul(value: Value) throws {
         let error = try #require(throws: PostgresError.self) { try EncodedParameters([.int8(1), value], statement: "insert") }
@@ -49,12 +49,12 @@ struct EncodedParametersTests {
         #expect(!"\(error)".contains("cret"))
     }
 
-    @Test("a zero byte in bytes is fine")
+    @Test("a zero byte in binary data is valid")
     func zeroBytes() throws {
         #expect(try EncodedParameters([.bytes([0, 0])], statement: "x").count == 1)
     }
 
-    @Test("more parameters than the protocol can count are refused")
+    @Test("more parameters than the protocol allows are refused")
     func tooMany() throws {
         let error = try #require(throws: PostgresError.self) { try EncodedParameters(Array(repeating: .null, count: 65_536), statement: "x") }
         #expect(error.code == .invalidParameter)
@@ -62,7 +62,7 @@ struct EncodedParametersTests {
 }
 
 struct LockKeyTests {
-    @Test("the key of an identifier never changes, in no process and no version")
+    @Test("the lock key of an identifier is stable across processes and versions")
     func stable() throws {
         let uuid = try #require(UUID(uuidString: "01234567-89AB-CDEF-0123-456789ABCDEF"))
         #expect(UInt64(hashing: uuid) == LockKeyTests.reference(0x0123_4567_89AB_CDEF, 0x0123_4567_89AB_CDEF))
@@ -77,7 +77,7 @@ struct LockKeyTests {
 }
 
 struct TimestampTests {
-    @Test("infinities and extremes survive", arguments: [Int64.max, .min, 0, 1, -1, 946_684_800_000_000, 253_402_300_799_999_999])
+    @Test("infinities and extreme values survive a round trip", arguments: [Int64.max, .min, 0, 1, -1, 946_684_800_000_000, 253_402_300_799_999_999])
     func binary(microseconds: Int64) {
         let timestamp = PostgresTimestamp(microseconds: microseconds)
         #expect(PostgresTimestamp(binary: timestamp.binary) == timestamp)
@@ -85,7 +85,7 @@ struct TimestampTests {
 }
 
 struct PostgresErrorTests {
-    @Test("what is printed of an error never has the server's words in it")
+    @Test("a printed error never contains the server's text")
     func redaction() {
         let error = PostgresError(code: .server, sqlState: "23505", statement: "insert", serverDetail: "Key (text)=(secret) already exists")
         var dumped = ""
@@ -102,7 +102,9 @@ struct PostgresErrorTests {
 }
 
 struct ConfigurationTests {
-    @Test("an unparsable URL is refused without being repeated", arguments: ["postgresql://user:secret@host/db?nonsense=secret", "secret", "a\0b"])
+    @Test(
+        "an unparsable URL is refused, and the error does not repeat it",
+        arguments: ["postgresql://user:secret@host/db?nonsense=secret", "secret", "a\0b"])
     func invalid(url: String) throws {
         let error = try #require(throws: PostgresError.self) { try PostgresConfiguration(url: url) }
         #expect(error.code == .configuration)
@@ -141,14 +143,14 @@ struct MigrationPlanTests {
     private let two = Migration(version: 2, name: "two", sql: "b")
     private let three = Migration(version: 3, name: "three", sql: "c")
 
-    @Test("what is missing is applied in the order of versions; what is newer than us is left alone")
+    @Test("missing migrations are applied in version order, and newer ones are ignored")
     func pending() throws {
         #expect(try plan([three, one, two]) == [1, 2, 3])
         #expect(try plan([one, two, three], applied: [1: "sum of a"]) == [2, 3])
         #expect(try plan([one], applied: [1: "sum of a", 2: "whatever"]) == [])
     }
 
-    @Test("a changed, late or doubled migration is an error that names it")
+    @Test("a changed, late or duplicate migration is an error that names it")
     func refusals() throws {
         #expect(
             try #require(throws: PostgresError.self) { try plan([one, two], applied: [1: "other"]) }.reason?.contains("1 (one) was changed") == true)

@@ -8,7 +8,7 @@ import Testing
 struct ServerVersionTests {
     private static let expected = ProcessInfo.processInfo.environment["STRATA_TEST_POSTGRES_VERSION"]
 
-    @Test("is the one that scripts/test-versions.sh asks for", .enabled(if: expected != nil))
+    @Test("the server has the version that scripts/test-versions.sh requests", .enabled(if: expected != nil))
     func version() async throws {
         try await withPool { pool async throws in
             let number: Int32 = try await pool.value("SELECT current_setting('server_version_num')::int4")

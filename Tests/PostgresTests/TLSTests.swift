@@ -9,7 +9,7 @@ import Testing
 
 @Suite("TLS", .timeLimit(.minutes(3)))
 struct TLSTests {
-    @Test("statements travel over it, many at once and long ones; a certificate of a stranger's, or for another name, is refused")
+    @Test("many concurrent and long statements run over TLS; a certificate of an unknown issuer or another name is refused")
     func all() async throws {
         let files = try TestIdentity(names: ["localhost"]).files()
         // PostgreSQL requires that only its own user can read the key.

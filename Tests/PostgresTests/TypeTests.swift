@@ -15,7 +15,7 @@ private struct RoundTrip {
 }
 
 struct TypeTests {
-    @Test("every type comes back as it was sent")
+    @Test("every type survives a round trip")
     func roundTrips() async throws {
         try await withPool { pool async throws in
             let check = RoundTrip(pool: pool)
@@ -54,7 +54,7 @@ struct TypeTests {
         }
     }
 
-    @Test("the server agrees on what was sent")
+    @Test("the server interprets sent values correctly")
     func serverSide() async throws {
         try await withPool { pool async throws in
             #expect(
@@ -69,7 +69,7 @@ struct TypeTests {
         }
     }
 
-    @Test("a parameter has the type its value says, whatever was sent first")
+    @Test("a parameter has the type of its value, regardless of earlier values")
     func parameterTypes() async throws {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             #expect(try await pool.value("SELECT ($1 >> 33)::int8", [.int8(1 << 40)]) == Int64(128))
@@ -83,7 +83,7 @@ struct TypeTests {
         }
     }
 
-    @Test("eight megabytes of bytes and of text come back whole")
+    @Test("eight megabytes of bytes and of text survive a round trip")
     func large() async throws {
         try await withPool { pool async throws in
             let bytes = (0..<8_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -93,7 +93,7 @@ struct TypeTests {
         }
     }
 
-    @Test("NULL is nil where it may be, and an error that names the column where it may not")
+    @Test("NULL is nil for an optional, and otherwise an error that names the column")
     func nulls() async throws {
         try await withPool { pool async throws in
             let rows = try await pool.sql("SELECT NULL::text AS nothing, $1::uuid, $2::int8[]", [.null, .null])
@@ -129,7 +129,7 @@ struct TypeTests {
         }
     }
 
-    @Test("rows are a collection, and outlive the pool")
+    @Test("rows are a collection and outlive the pool")
     func rows() async throws {
         let rows = try await withPool { pool async throws in
             try await pool.sql("SELECT g::int8 AS n, 'row ' || g AS t FROM generate_series(1, 1000) g")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Presence
 
-@Suite("In a cluster", .timeLimit(.minutes(2)))
+@Suite("Presence in a Redis Cluster", .timeLimit(.minutes(2)))
 struct ClusterTests {
     /// Assigns all slots with a separate client that does not use cluster mode.
     private func giveAllSlots(to fixture: PresenceFixture) async throws {
@@ -25,7 +25,7 @@ struct ClusterTests {
         }
     }
 
-    @Test("each script touches and publishes what belongs to one slot")
+    @Test("each script accesses and publishes keys of one slot")
     func slots() async throws {
         let arguments = ["--cluster-enabled", "yes", "--cluster-port", "\(try LoopbackPort.free())"]
         try await PresenceFixture.run(arguments: arguments) { fixture in

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Presence
 
-@Suite("Presence, as gateways see it", .timeLimit(.minutes(2)))
+@Suite("Presence through the service", .timeLimit(.minutes(2)))
 struct PresenceServiceTests {
     private struct Caller: Sendable {
         let client: RPCClient
@@ -60,7 +60,7 @@ struct PresenceServiceTests {
         }
     }
 
-    @Test("two instances that sweep at once announce each end of a lease exactly once")
+    @Test("two instances that sweep concurrently announce each expired lease exactly once")
     func exactlyOnce() async throws {
         try await withServices(2) { fixture, caller in
             let users = (0..<50).map { "u\($0)" }
@@ -74,7 +74,7 @@ struct PresenceServiceTests {
         }
     }
 
-    @Test("many leases that end together are announced in one go, not a batch at each look")
+    @Test("many leases that expire together are announced in one sweep, not one batch per sweep")
     func together() async throws {
         var periods = PresencePeriods.short
         periods.sweepBatch = 1
@@ -89,7 +89,7 @@ struct PresenceServiceTests {
         }
     }
 
-    @Test("renewing answers what was forgotten; releasing ends after the grace")
+    @Test("a renewal returns forgotten leases, and a release ends presence after the grace period")
     func leases() async throws {
         try await withServices(1, PresencePeriods()) { fixture, caller in
             try await caller.set("ana", 1, "available")
@@ -112,7 +112,7 @@ struct PresenceServiceTests {
         }
     }
 
-    @Test("gateways are told to renew three times in the lease, with every answer")
+    @Test("every answer tells gateways to renew three times per lease")
     func renewal() async throws {
         var periods = PresencePeriods()
         periods.lease = .seconds(12)
@@ -128,7 +128,7 @@ struct PresenceServiceTests {
         }
     }
 
-    @Test("presences are answered in the order asked for, or only those that changed since")
+    @Test("presences are returned in request order, or only those changed since a time")
     func get() async throws {
         try await withServices(1, PresencePeriods()) { fixture, caller in
             try await caller.set("ana", 1, "available")
@@ -143,7 +143,7 @@ struct PresenceServiceTests {
         }
     }
 
-    @Test("what is no status or no user is refused")
+    @Test("an invalid status or user is refused")
     func refused() async throws {
         try await withServices(1) { _, caller in
             let status = await #expect(throws: Failure.self) { try await caller.set("ana", 1, "online") }
@@ -153,7 +153,7 @@ struct PresenceServiceTests {
         }
     }
 
-    @Test("while Redis is away callers hear at once, and all is well again afterwards")
+    @Test("callers fail at once while Redis is down, and succeed afterwards")
     func away() async throws {
         try await withServices(1) { fixture, caller in
             try await caller.set("ana", 1, "away")

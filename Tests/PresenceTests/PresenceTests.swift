@@ -40,7 +40,7 @@ struct PresenceScriptTests {
         func listen() async throws { try await fixture.listen(to: [Channels.presence(app: user.app, user: user.id)]) }
     }
 
-    @Test("a user is what the best of their connections is")
+    @Test("a user has the best status of their connections")
     func best() async throws {
         try await PresenceFixture.run { fixture in
             let scenario = PresenceScenario(fixture)
@@ -68,7 +68,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("auto is what the user last chose, or available")
+    @Test("auto means the status the user last chose, or available")
     func auto() async throws {
         try await PresenceFixture.run { fixture in
             let scenario = PresenceScenario(fixture)
@@ -83,7 +83,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("a lease that is not renewed ends, announced once; one that is renewed does not")
+    @Test("a lease that is not renewed ends and is announced once; a renewed one continues")
     func expiry() async throws {
         try await PresenceFixture.run { fixture in
             let scenario = PresenceScenario(fixture)
@@ -105,7 +105,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("after a disconnect the status stays for the grace, and a new connection keeps it")
+    @Test("the status stays for the grace period after a disconnect, and a new connection keeps it")
     func grace() async throws {
         try await PresenceFixture.run { fixture in
             let scenario = PresenceScenario(fixture)
@@ -129,7 +129,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("invisible and offline do not advance when the user was last seen")
+    @Test("invisible and offline do not advance the user's last-seen time")
     func unseen() async throws {
         try await PresenceFixture.run { fixture in
             let scenario = PresenceScenario(fixture)
@@ -147,7 +147,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("names with braces and colons are names", arguments: ["a}b{c", "{}", "a:b:c", "zoë 😀"])
+    @Test("names may contain braces and colons", arguments: ["a}b{c", "{}", "a:b:c", "zoë 😀"])
     func names(_ name: String) async throws {
         try await PresenceFixture.run { fixture in
             let scenario = PresenceScenario(fixture, user: name)
@@ -163,7 +163,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("with the defaults, a user who is gone is offline within 30 seconds: the connection closed, or its gateway dead since the last renewal")
+    @Test("with the defaults, a user is offline within 30 seconds of a closed connection, or of a dead gateway's last renewal")
     func within() async throws {
         let periods = PresencePeriods()
         #expect(periods.longestUntilOffline <= .seconds(29))
@@ -185,7 +185,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("a sweep says whether its batch was full")
+    @Test("a sweep reports whether its batch was full")
     func batch() async throws {
         try await PresenceFixture.run { fixture in
             var periods = PresencePeriods.round
@@ -203,7 +203,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("a sweep that cannot settle what it found has failed, however full its batch was; other shards go on")
+    @Test("a sweep that cannot process its findings has failed, even with a full batch; other shards continue")
     func unsettled() async throws {
         try await PresenceFixture.run { fixture in
             var periods = PresencePeriods.round
@@ -229,7 +229,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("deadlines that are no user's go, and do not count as a full batch")
+    @Test("deadlines without a user are deleted and do not count towards a full batch")
     func strange() async throws {
         try await PresenceFixture.run { fixture in
             var periods = PresencePeriods.round
@@ -251,7 +251,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("everything expires at last, leases soon and what is remembered after weeks")
+    @Test("all keys expire eventually, leases soon and remembered statuses after weeks")
     func retention() async throws {
         try await PresenceFixture.run { fixture in
             let store = PresenceStore(redis: fixture.redis, periods: .round, timeout: .seconds(5))

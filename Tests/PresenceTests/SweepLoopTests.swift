@@ -6,7 +6,7 @@ import Testing
 
 @testable import Presence
 
-@Suite("When looks follow each other at once", .timeLimit(.minutes(3)))
+@Suite("Immediate repetition of sweeps", .timeLimit(.minutes(3)))
 struct SweepLoopTests {
     /// A sweepable that returns fixed findings and counts the sweeps.
     private final class Found: Sweepable {
@@ -37,14 +37,14 @@ struct SweepLoopTests {
         try await running.value
     }
 
-    @Test("a full batch is followed by another look")
+    @Test("a full batch is followed by an immediate sweep")
     func full() async throws {
         let found = Found([Self.fullBatch, .nothing(next: nil)])
         try await run(found) { while found.looks < 100 { try await Task.sleep(for: .milliseconds(1)) } }
     }
 
     @Test(
-        "after anything else there is a pause, and after a failure even if another batch was full",
+        "a pause follows any other outcome, and every failure",
         arguments: [[.work(lateness: .zero), .nothing(next: nil)], [.failed, .nothing(next: nil)], [.failed, fullBatch], [fullBatch, .failed]])
     func pause(findings: [SweepFinding]) async throws {
         let found = Found(findings)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Presence
 
-@Suite("When shards are looked at")
+@Suite("Schedule of shard sweeps")
 struct SweepScheduleTests {
     private let start = ContinuousClock.now
 
-    @Test("all at first; then not before something can be due")
+    @Test("all shards are swept initially, and later only when an entry can be due")
     func rest() {
         var schedule = SweepSchedule(shards: 3, shortestPeriod: .seconds(10))
         #expect(schedule.due(at: start) == [0, 1, 2])
@@ -23,7 +23,7 @@ struct SweepScheduleTests {
         #expect(schedule.due(at: start + .seconds(5)) == [0, 1, 2])
     }
 
-    @Test("what had work, or failed, is looked at the next time")
+    @Test("a shard that had work or failed is in the next sweep")
     func work() {
         var schedule = SweepSchedule(shards: 2, shortestPeriod: .seconds(10))
         schedule.foundNothing(at: 0, now: start, next: nil)

@@ -17,7 +17,7 @@ struct TypingScriptTests {
         TypingStore(redis: fixture.redis, settings: Self.settings, timeout: .seconds(5), scripts: TypingScripts(clock: .simulated))
     }
 
-    @Test("the scripts do what the state machine says", arguments: [1, 2, 3] as [UInt64])
+    @Test("the scripts agree with the state machine", arguments: [1, 2, 3] as [UInt64])
     func model(seed: UInt64) async throws {
         try await PresenceFixture.run { fixture in
             let store = store(fixture)
@@ -70,7 +70,7 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("a begin that is not renewed pauses after 10 s and finishes after 10 more, at their own times even if no process looked")
+    @Test("a begin that is not renewed pauses after 10 s and finishes 10 s later, with exact times")
     func deadlines() async throws {
         try await PresenceFixture.run { fixture in
             let store = store(fixture)
@@ -94,7 +94,7 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("an unchanged state is announced again every 2.5 s at most, and keys expire if no process sweeps")
+    @Test("an unchanged state is announced at most every 2.5 s, and keys expire without sweeps")
     func repeated() async throws {
         try await PresenceFixture.run { fixture in
             let store = store(fixture)
@@ -120,7 +120,7 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("a state without a deadline, or a deadline without a state, is not kept")
+    @Test("a sweep discards a state without a deadline and a deadline without a state")
     func halfLost() async throws {
         try await PresenceFixture.run { fixture in
             let store = store(fixture)
@@ -138,7 +138,7 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("an announcement says how long it is good for: longer than any silence that may follow it, whatever the periods")
+    @Test("an announcement has a validity longer than any following silence, for all periods")
     func goodFor() async throws {
         #expect(TypingSettings().goodFor(.started) == .seconds(25))
         #expect(TypingSettings().goodFor(.paused) == .seconds(15))
@@ -161,7 +161,7 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("a sweep takes no more than its batch, and says whether it was full")
+    @Test("a sweep takes at most one batch, and reports whether it was full")
     func batch() async throws {
         try await PresenceFixture.run { fixture in
             var settings = TypingSettings()

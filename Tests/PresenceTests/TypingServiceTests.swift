@@ -10,7 +10,7 @@ import Testing
 
 @testable import Presence
 
-@Suite("Typing, as gateways see it", .timeLimit(.minutes(2)))
+@Suite("Typing through the service", .timeLimit(.minutes(2)))
 struct TypingServiceTests {
     private func sendTyping(_ client: RPCClient, _ id: ConversationID, _ user: String, _ action: String) async throws(Failure) {
         var request = ProtoTypingRequest()
@@ -33,7 +33,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("a begin pauses and finishes by itself")
+    @Test("a begin pauses and finishes automatically")
     func course() async throws {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
@@ -46,7 +46,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("a renewed begin is not announced again; a finish ends it, once; a pause finishes by itself")
+    @Test("a renewed begin is not announced again, a finish ends it once, and a pause finishes automatically")
     func renewed() async throws {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
@@ -64,7 +64,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("two instances that sweep at once announce each transition exactly once")
+    @Test("two instances that sweep concurrently announce each transition exactly once")
     func exactlyOnce() async throws {
         try await PresenceFixture.run { fixture in
             let ids = (0..<20).map { _ in ConversationID.random() }
@@ -88,7 +88,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("when the instance that began it dies, another one goes on")
+    @Test("another instance continues typing when the instance that began it dies")
     func instanceDies() async throws {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
@@ -106,7 +106,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("when Redis comes back empty nothing is stuck; while it is away callers hear at once")
+    @Test("nothing stays typing when Redis returns empty, and callers fail at once while it is down")
     func redisRestarts() async throws {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
@@ -134,7 +134,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("what is no action or no user is refused")
+    @Test("an invalid action or user is refused")
     func refused() async throws {
         try await PresenceFixture.run { fixture in
             try await withServices(1, on: fixture, listeningTo: []) { client in

@@ -13,7 +13,7 @@ final class BalancerTests {
         return started
     }
 
-    @Test("addresses start and retire as they appear and vanish")
+    @Test("connections start and retire as addresses appear and disappear")
     func follow() {
         #expect(connect(["a", "b"]).map(\.address) == ["a", "b"])
         let update = balancer.resolved(["b", "c"])
@@ -23,7 +23,7 @@ final class BalancerTests {
         #expect(balancer.resolved(["c", "b"]).started.isEmpty)
     }
 
-    @Test("an address that comes back gets a new member; the old one stays retired")
+    @Test("an address that returns gets a new member, and the old one stays retired")
     func returns() {
         let old = connect(["a"])[0]
         _ = balancer.resolved([])
@@ -36,13 +36,13 @@ final class BalancerTests {
         #expect(balancer.readyCount == 1)
     }
 
-    @Test("addresses named twice count once, and each gets its connections")
+    @Test("duplicate addresses count once, and each address gets its connections")
     func several() {
         var balancer = RPCBalancer<String, String>(connectionsPerAddress: 2)
         #expect(balancer.resolved(["a", "a", "b"]).started.map(\.address) == ["a", "a", "b", "b"])
     }
 
-    @Test("the least busy connection is picked, equals in turn")
+    @Test("the least busy connection is picked, and equally busy ones in turn")
     func pick() {
         _ = connect(["a", "b", "c"])
         let loads = ["to a": 2, "to b": 1, "to c": 2]
@@ -53,7 +53,7 @@ final class BalancerTests {
         #expect(balancer.pick(load: { _ in 0 }, except: { _ in true }) == nil)
     }
 
-    @Test("waiting for a first connection ends with one, or when all have been tried")
+    @Test("waiting for a first connection ends with one, or after all have been tried")
     func settles() {
         #expect(!balancer.isSettled)
         let members = balancer.resolved(["a", "b"]).started
@@ -66,7 +66,7 @@ final class BalancerTests {
         #expect(balancer.lastFailure == nil)
     }
 
-    @Test("a name that cannot be looked up ends the wait, and takes nothing away")
+    @Test("a failed name lookup ends the wait and removes no member")
     func unresolved() {
         balancer.resolutionFailed()
         #expect(balancer.isSettled)
@@ -75,7 +75,7 @@ final class BalancerTests {
         #expect(balancer.readyCount == 1)
     }
 
-    @Test("a closed balancer hands out its connections and takes no more")
+    @Test("a closed balancer returns its connections and accepts none")
     func closes() {
         let member = connect(["a"])[0]
         #expect(balancer.close() == ["to a"])

@@ -11,7 +11,7 @@ import Testing
 
 /// Limits in bytes: calls beyond the limit are refused at once, earlier ones continue, and there is room again
 /// afterwards.
-@Suite("bounds in bytes", .timeLimit(.minutes(3)))
+@Suite("byte limits", .timeLimit(.minutes(3)))
 struct ByteBoundTests {
     private static let megabyte = ByteBuffer(repeating: 0x61, count: 1 << 20)
 
@@ -23,7 +23,7 @@ struct ByteBoundTests {
         }
     }
 
-    @Test("over the callee's bound of bytes calls are refused, and room comes back")
+    @Test("calls above the callee's byte limit are refused, and completed calls free capacity")
     func server() async throws {
         let gate = Gate()
         let bound: (inout RPCServerConfiguration) -> Void = { $0.maxBytesInFlight = 5 << 19 }
@@ -41,14 +41,14 @@ struct ByteBoundTests {
         }
     }
 
-    @Test("a request larger than the bound is taken when it is alone")
+    @Test("a single request larger than the limit is accepted")
     func alone() async throws {
         try await withPair(server: { $0.maxBytesInFlight = 1 << 19 }) { (client: RPCClient) async throws in
             for _ in 0..<3 { #expect(await Self.outcome(client, Self.megabyte) == nil) }
         }
     }
 
-    @Test("what waits for the socket of a server that does not read is bounded; it is answered when the server reads again")
+    @Test("the backlog for a server that does not read is limited, and answered when the server reads again")
     func client() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let (server, port) = try await startServer(on: group)
@@ -86,7 +86,7 @@ struct ByteBoundTests {
         try await group.shutdownGracefully()
     }
 
-    @Test("long answers that arrive at a caller are bounded, all together; those over it are refused, and there is room again")
+    @Test("a caller's incoming long answers share a byte limit; excess answers are refused, and capacity returns")
     func answers() async throws {
         let gate = Gate()
         let answer = ByteBuffer(repeating: 0x61, count: 16 << 20)
@@ -116,7 +116,7 @@ struct ByteBoundTests {
         }
     }
 
-    @Test("what arrives on other connections counts as well; an answer longer than the bound is taken when it is alone")
+    @Test("answers on other connections count too, and a single answer above the limit is accepted")
     func answersOfAll() async throws {
         let answer = ByteBuffer(repeating: 0x61, count: 4 << 20)
         try await withPair(client: { $0.maxArrivingBytes = 2 << 20 }, handler: { _, _ in answer }) { (client: RPCClient) async throws in

@@ -24,14 +24,14 @@ final class CallTableTests {
         #expect(table.count == 1)
     }
 
-    @Test("an id in use is refused and the first call stays")
+    @Test("an id in use is refused, and the first call stays")
     func idInUse() {
         begin(1)
         #expect(table.started(1, token: "other", deadline: start) == false)
         #expect(table.failed(1, error: .internal).outcome == .completed("call 1", .failure(.internal)))
     }
 
-    @Test("parts are put together, up to the limit")
+    @Test("parts of an answer are assembled, up to the limit")
     func parts() {
         begin(1)
         begin(2)
@@ -45,7 +45,7 @@ final class CallTableTests {
         #expect(table.isEmpty)
     }
 
-    @Test("what has come of long answers is bounded over all tables, and counted until the call is over, however it ends")
+    @Test("received bytes of long answers share one limit across tables, and count until their call ends")
     func arriving() {
         let arriving = ByteBudget(limit: 100)
         table = RPCCallTable(maxAnswerBytes: 1000, arriving: arriving)
@@ -73,7 +73,7 @@ final class CallTableTests {
         #expect(arriving.inUse == 0)
     }
 
-    @Test("a cancelled call is completed and its callee told; its answer is ignored")
+    @Test("a cancelled call completes and notifies its callee, and its answer is ignored")
     func cancel() {
         begin(1)
         #expect(table.cancelled(1).outcome == .completedAndCancelled("call 1", .failure(.cancelled)))
@@ -83,7 +83,7 @@ final class CallTableTests {
         #expect(table.partAnswered(1, with: ByteBuffer()).outcome == .none)
     }
 
-    @Test("deadlines expire in time, and the earliest is known")
+    @Test("deadlines expire in time, and the table returns the earliest")
     func deadlines() {
         begin(1, after: .seconds(3))
         begin(2, after: .seconds(1))
@@ -96,7 +96,7 @@ final class CallTableTests {
         #expect(table.earliestDeadline == nil)
     }
 
-    @Test("a lost connection ends every call, also one half answered")
+    @Test("a lost connection ends every call, including partially answered ones")
     func closed() {
         begin(1)
         begin(2)
@@ -107,7 +107,7 @@ final class CallTableTests {
         #expect(table.closed().isEmpty)
     }
 
-    @Test("whatever happens in which order, every call completes exactly once", arguments: 0..<50 as Range<UInt64>)
+    @Test("every call completes exactly once in any order of events", arguments: 0..<50 as Range<UInt64>)
     func exactlyOnce(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var completed: [String: Int] = [:]

@@ -13,7 +13,7 @@ import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct CallTests {
-    @Test("an answer is what the handler returned, and the context what the caller gave")
+    @Test("a call returns the handler's answer and passes the caller's context")
     func echoes() async throws {
         let contexts = Events<RPCContext>()
         let trace = TraceID.random()
@@ -34,7 +34,7 @@ struct CallTests {
         }
     }
 
-    @Test("ten thousand calls at once each get their own answer")
+    @Test("ten thousand concurrent calls each get their own answer")
     func many() async throws {
         try await withPair(server: { $0.maxCallsInFlight = 10_000 }, client: { $0.maxCallsInFlight = 10_000 }) { (client: RPCClient) async throws in
             let right = await withTaskGroup(of: Bool.self) { group in
@@ -50,7 +50,7 @@ struct CallTests {
         }
     }
 
-    @Test("answers of any length arrive whole, many at once", arguments: [255 << 10, (256 << 10) + 1, 9 << 20])
+    @Test("many concurrent answers of any length arrive complete", arguments: [255 << 10, (256 << 10) + 1, 9 << 20])
     func large(_ bytes: Int) async throws {
         try await withPair(handler: { _, payload in
             var answer = ByteBuffer(repeating: payload.getInteger(at: payload.readerIndex) ?? 0, count: bytes - 1)
@@ -71,7 +71,7 @@ struct CallTests {
         }
     }
 
-    @Test("a long answer does not hold up a short one")
+    @Test("a long answer does not delay a short one")
     func overtaking() async throws {
         try await withPair(handler: { context, payload in
             context.method == echoMethod ? payload : ByteBuffer(repeating: 1, count: 16 << 20)
@@ -84,7 +84,7 @@ struct CallTests {
         }
     }
 
-    @Test("an answer over the callee's limit or over the caller's is too large, and so is a request over a frame; the two are told apart")
+    @Test("answers above either side's limit and requests above the frame limit are too large, with distinct errors")
     func tooLarge() async throws {
         try await withPair(
             server: { $0.maxAnswerBytes = 1 << 20 }, client: { $0.maxAnswerBytes = 600 << 10 },
@@ -98,7 +98,7 @@ struct CallTests {
         }
     }
 
-    @Test("an answer that is too large is the service's failure, a request that is too large the client's")
+    @Test("an oversized answer is the service's failure, an oversized request the client's")
     func blame() async throws {
         let tree = try ByteBuffer(protobuf: ProtoTreesResponse.with { $0.items = [.with { $0.tree.leaves = [.with { $0.value = "0123456789" }] }] })
         try await withPair(server: { $0.maxAnswerBytes = tree.readableBytes - 1 }, handler: { _, _ in tree }) { (client: RPCClient) async throws in
@@ -114,7 +114,7 @@ struct CallTests {
         }
     }
 
-    @Test("a request that just fits a frame arrives")
+    @Test("a request of exactly the frame limit arrives")
     func largestRequest() async throws {
         try await withPair { (client: RPCClient) async throws in
             let payload = ByteBuffer(repeating: 5, count: (4 << 20) - RPCFrame.requestOverhead)
@@ -122,7 +122,7 @@ struct CallTests {
         }
     }
 
-    @Test("a handler's errors arrive as such; foreign ones say nothing but that they happened")
+    @Test("a handler's own failures arrive unchanged, and unknown errors arrive without details")
     func errors() async throws {
         struct Foreign: Error { let text = "password" }
         try await withPair(handler: { context, payload in
@@ -162,7 +162,7 @@ struct CallTests {
         }
     }
 
-    @Test("the callee keeps the deadline itself, and starts nothing that comes too late")
+    @Test("the callee enforces the deadline itself and starts no expired request")
     func serverDeadline() async throws {
         let calls = Events<UInt16>()
         let (server, port) = try await startServer(handler: { context, _ in
@@ -218,7 +218,7 @@ struct CallTests {
         }
     }
 
-    @Test("over the caller's bound calls fail at once, and places come back")
+    @Test("calls above the caller's limit fail at once, and completed calls free capacity")
     func clientOverload() async throws {
         let gate = Gate()
         try await withPair(client: { $0.maxCallsInFlight = 3 }, handler: gate.handler) { (client: RPCClient) async throws in
@@ -231,7 +231,7 @@ struct CallTests {
         }
     }
 
-    @Test("over the callee's bound calls are refused, and places come back")
+    @Test("calls above the callee's limit are refused, and completed calls free capacity")
     func serverOverload() async throws {
         let gate = Gate()
         try await withPair(server: { $0.maxCallsInFlight = 3 }, handler: gate.handler) { (client: RPCClient) async throws in
@@ -244,7 +244,7 @@ struct CallTests {
         }
     }
 
-    @Test("places of cancelled calls come back when their handlers are through")
+    @Test("cancelled calls free capacity when their handlers have returned")
     func placesOfCancelled() async throws {
         try await withPair(
             server: { $0.maxCallsInFlight = 8 },

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct DrainTests {
-    @Test("a draining server finishes the calls it has")
+    @Test("a draining server finishes its running calls")
     func finishes() async throws {
         let gate = Gate()
         let (server, port) = try await startServer(handler: gate.handler)
@@ -23,7 +23,7 @@ struct DrainTests {
         await client.kill()
     }
 
-    @Test("under load, taking instances out one after the other loses no call")
+    @Test("a rolling removal of instances under load loses no call")
     func rolling() async throws {
         let (stable, stablePort) = try await startServer()
         var (other, otherPort) = try await startServer()
@@ -74,7 +74,7 @@ struct DrainTests {
         }
     }
 
-    @Test("draining ends, even if a handler does not")
+    @Test("draining ends even if a handler does not return")
     func bounded() async throws {
         let gate = Gate()
         let (server, port) = try await startServer({ $0.drainTimeout = .milliseconds(50) }, handler: gate.handler)
@@ -86,7 +86,7 @@ struct DrainTests {
         await client.kill()
     }
 
-    @Test("a client that shuts down lets its calls finish, and takes no more")
+    @Test("a client that shuts down finishes its calls and accepts no new ones")
     func client() async throws {
         let gate = Gate()
         let (server, port) = try await startServer(handler: gate.handler)

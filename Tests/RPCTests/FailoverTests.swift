@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct FailoverTests {
-    @Test("nothing listens: calls fail at once as unavailable")
+    @Test("calls fail at once as unavailable if no server listens")
     func nobody() async throws {
         let (server, port) = try await startServer()
         await server.kill()
@@ -21,7 +21,7 @@ struct FailoverTests {
         #expect(await client.subject.failure() == .unavailable)
     }
 
-    @Test("a server killed during a call: its fate is unknown")
+    @Test("a call whose server is killed has an unknown fate")
     func killed() async throws {
         let gate = Gate()
         let (server, port) = try await startServer(handler: gate.handler)
@@ -48,7 +48,7 @@ struct FailoverTests {
         await second.kill()
     }
 
-    @Test("what the second instance refuses may have been done by the first, and the error says so")
+    @Test("an error after a retry reports that the first instance may have carried out the refused request")
     func refusedAfterLoss() async throws {
         let gate = Gate()
         let (first, firstPort) = try await startServer(handler: gate.handler)
@@ -86,7 +86,7 @@ struct FailoverTests {
         await second.kill()
     }
 
-    @Test("two instances share the load; one dies, the other takes all; it comes back and takes its share")
+    @Test("two instances share the load, one takes over when the other dies, and load is shared again on its return")
     func sharing() async throws {
         let counts = [Count(), Count()]
         let handlers = counts.map { count -> TestHandler in
@@ -129,7 +129,7 @@ struct FailoverTests {
         }
     }
 
-    @Test("addresses follow the name: new ones are used, vanished ones finish what they have")
+    @Test("connections follow the name: new addresses are used, and removed ones finish their calls")
     func resolving() async throws {
         let gate = Gate()
         let calls = Count()
@@ -160,7 +160,7 @@ struct FailoverTests {
         await second.kill()
     }
 
-    @Test("names are looked up by the system, without blocking anything")
+    @Test("the system resolves names without blocking any thread")
     func systemResolver() async throws {
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
@@ -172,7 +172,7 @@ struct FailoverTests {
         try await threads.shutdownGracefully()
     }
 
-    @Test("a name that cannot be looked up is unavailable, and shutting down does not wait for it")
+    @Test("a name that cannot be resolved is unavailable, and shutting down does not wait for it")
     func unresolvable() async throws {
         let client = Running(
             RPCClient(
@@ -181,7 +181,7 @@ struct FailoverTests {
         await client.drain()
     }
 
-    @Test("a server that stops reading is noticed, and its calls fail")
+    @Test("a server that stops reading is detected, and its calls fail")
     func stalled() async throws {
         try await withStall { stalling, port in
             let client = startClient([port]) { $0.pingInterval = .milliseconds(100) }
@@ -194,7 +194,7 @@ struct FailoverTests {
         }
     }
 
-    @Test("idempotent calls leave a server that stops reading for another one")
+    @Test("idempotent calls move from a server that stops reading to another one")
     func stalledFailover() async throws {
         let (second, secondPort) = try await startServer()
         try await withStall { stalling, port in
@@ -230,7 +230,7 @@ struct FailoverTests {
         return release
     }
 
-    @Test("a client that neither speaks nor listens is closed")
+    @Test("a client that neither sends nor reads is closed")
     func silentClient() async throws {
         let (server, port) = try await startServer({
             $0.pingInterval = .milliseconds(20)

@@ -26,7 +26,7 @@ struct FrameTests {
         return Array(buffer.readableBytesView)
     }
 
-    @Test("what is written is read again", arguments: frames)
+    @Test("a written frame is read back", arguments: frames)
     func roundTrip(_ frame: RPCFrame) throws {
         var reader = RPCFrameReader()
         reader.append(ByteBuffer(bytes: FrameTests.bytes(frame)))
@@ -34,7 +34,7 @@ struct FrameTests {
         #expect(try reader.next(limit: 1024) == nil)
     }
 
-    @Test("frames may be cut anywhere")
+    @Test("frames may be split anywhere")
     func anyCut() throws {
         let stream = FrameTests.frames.flatMap(FrameTests.bytes)
         for size in [1, 2, 3, 7, 50, stream.count] {
@@ -55,7 +55,7 @@ struct FrameTests {
         #expect(throws: RPCFrameError.tooLong(0xFFFF_FFFF)) { try reader.next(limit: 4 << 20) }
     }
 
-    @Test("a frame as long as the limit is read")
+    @Test("a frame of exactly the maximum length is read")
     func exactLimit() throws {
         let frame = RPCFrame.answer(id: 1, payload: ByteBuffer(repeating: 7, count: 91))
         var reader = RPCFrameReader()
@@ -82,14 +82,14 @@ struct FrameTests {
         #expect(throws: error) { try reader.next(limit: 1024) }
     }
 
-    @Test("an error code of a later version is a failure all the same")
+    @Test("an error code of a later version is still a failure")
     func unknownCode() throws {
         var reader = RPCFrameReader()
         reader.append(ByteBuffer(bytes: [0, 0, 0, 11, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0x7F, 0xFF]))
         #expect(try reader.next(limit: 1024) == .error(id: 9, code: .internal, payload: ByteBuffer()))
     }
 
-    @Test("whatever arrives, reading ends with frames or an error", arguments: 0..<40 as Range<UInt64>)
+    @Test("reading random bytes ends with frames or an error", arguments: 0..<40 as Range<UInt64>)
     func garbage(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {

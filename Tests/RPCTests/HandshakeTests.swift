@@ -12,7 +12,7 @@ struct HandshakeTests {
         RPCClientHandshake(secret: RPCSecret(text), nonce: .random())
     }
 
-    @Test("both sides holding the secret open the connection")
+    @Test("two sides with the same secret open the connection")
     func opens() throws {
         var client = client()
         guard case .send(let hello) = client.frameReceived(server.challenge) else { throw Unexpected() }
@@ -51,7 +51,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "a client that wants a service refuses a server of another; who does not care or does not say is taken",
+        "a client that expects a service refuses a server of another; an unknown or unspecified service is accepted",
         arguments: [
             ("conversations", "metadata", false), ("conversations", "", false), ("conversations", "conversations", true),
             ("conversations", nil, true),
@@ -68,7 +68,7 @@ struct HandshakeTests {
         }
     }
 
-    @Test("a name that does not fit the opening is not said")
+    @Test("a service name that does not fit the handshake is omitted")
     func longService() throws {
         let challenge = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random(), service: String(repeating: "s", count: 65)).challenge
         var reader = RPCFrameReader()
@@ -79,14 +79,14 @@ struct HandshakeTests {
         #expect(try reader.next(limit: RPCFrame.handshakeLimit) == longest)
     }
 
-    @Test("anything but a hello is refused", arguments: FrameTests.frames.filter { if case .hello = $0 { false } else { true } })
+    @Test("any first message except a hello is refused", arguments: FrameTests.frames.filter { if case .hello = $0 { false } else { true } })
     func notAHello(_ frame: RPCFrame) throws {
         #expect(
             server.frameReceived(frame)
                 == .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "the first frame was not a hello"))
     }
 
-    @Test("a client takes nothing out of turn", arguments: FrameTests.frames.filter { if case .challenge = $0 { false } else { true } })
+    @Test("a client accepts no message out of order", arguments: FrameTests.frames.filter { if case .challenge = $0 { false } else { true } })
     func outOfTurn(_ frame: RPCFrame) throws {
         var client = client()
         guard case .fail = client.frameReceived(frame) else { throw Unexpected() }

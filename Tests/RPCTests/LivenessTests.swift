@@ -63,7 +63,7 @@ struct LivenessTests {
         try peer.receive(welcome)
     }
 
-    @Test("a server asks a silent client, keeps one that answers, and closes one that does not")
+    @Test("a server pings a silent client, keeps one that answers, and closes one that does not")
     func serverAsks() throws {
         let peer = try server()
         try opened(peer)
@@ -77,7 +77,7 @@ struct LivenessTests {
         #expect(!peer.channel.isActive)
     }
 
-    @Test("a client asks a silent server, keeps one that answers, and closes one that does not within a few seconds")
+    @Test("a client pings a silent server, keeps one that answers, and closes another within a few seconds")
     func clientAsks() throws {
         let peer = try client(Mailbox())
         try openedClient(peer)
@@ -91,7 +91,7 @@ struct LivenessTests {
         #expect(!peer.channel.isActive)
     }
 
-    @Test("both answer pings", arguments: [true, false])
+    @Test("both sides answer pings", arguments: [true, false])
     func answers(_ isServer: Bool) throws {
         let peer = isServer ? try server() : try client(Mailbox())
         if isServer { try opened(peer) } else { try openedClient(peer) }
@@ -99,7 +99,7 @@ struct LivenessTests {
         #expect(try peer.sent() == [.pong])
     }
 
-    @Test("a stranger has five seconds, a silent server three", arguments: [true, false])
+    @Test("a handshake has five seconds for a client, and three for a silent server", arguments: [true, false])
     func opening(_ isServer: Bool) throws {
         let peer = isServer ? try server() : try client(Mailbox())
         peer.pass(isServer ? 4 : 2)
@@ -108,7 +108,7 @@ struct LivenessTests {
         #expect(!peer.channel.isActive)
     }
 
-    @Test("calls handed over in one tick leave in one write, and all end with the connection")
+    @Test("calls submitted in one tick are sent in one write, and all end with the connection")
     func oneWrite() async throws {
         let mailbox = Mailbox<RPCClientConnection.Item>()
         let results = try await withThrowingTaskGroup(of: RPCAttempt.self) { group in

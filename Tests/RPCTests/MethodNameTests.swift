@@ -21,7 +21,7 @@ struct MethodNameTests {
         return methods
     }
 
-    @Test("each method has one, and no two the same")
+    @Test("each method has a unique name")
     func names() throws {
         let declared = try Self.declared()
         #expect(declared.count == RPCMethod.names.count)

@@ -10,23 +10,23 @@ import Testing
 /// Refusals by a second instance, after the call was lost on its way to the first one, which may still carry it out.
 @Suite("refusals after a loss")
 struct RefusalAfterLossTests {
-    @Test("of what changes something they leave open what was done")
+    @Test("a refusal of a write after a loss leaves its outcome unknown")
     func write() async throws {
         // Some calls were at the first instance when it died. The others were refused by the second one at once.
         #expect(try await codes(ConversationsAPI.sendMessage, refusal: .accessDenied) == [.serviceUnavailable, .accessDenied])
     }
 
-    @Test("of what only reads they are the answer")
+    @Test("a refusal of a read after a loss is the answer")
     func read() async throws {
         #expect(try await codes(ConversationsAPI.getMessage, refusal: .notFound) == [.notFound])
     }
 
-    @Test("that say that it is done are the answer, too")
+    @Test("a refusal that reports a completed write after a loss is the answer")
     func done() async throws {
         #expect(try await codes(ConversationsAPI.sendMessage, refusal: .idInUse) == [.idInUse])
     }
 
-    @Test("a method that an instance does not know has done nothing: the service is unavailable, and nothing is wrong")
+    @Test("an unknown method is reported as an unavailable service without effects")
     func unknownMethod() async throws {
         try await withPair(handler: CallRouter(logger: quiet).handleCall) { (client: RPCClient) async throws in
             let failure = await #expect(throws: Failure.self) {

@@ -20,13 +20,13 @@ final class ServerCallTableTests {
         #expect(table.finished(1, isLong: false) == .drop)
     }
 
-    @Test("a request that comes too late starts nothing")
+    @Test("an expired request starts no handler")
     func late() {
         #expect(table.requestReceived(1, deadline: now, at: now) == .expired)
         #expect(table.count == 0)
     }
 
-    @Test("an id that is in use is a protocol error, also while its long answer is on the way")
+    @Test("an id in use is a protocol error, also while its long answer is being sent")
     func duplicate() {
         begin(1)
         #expect(table.requestReceived(1, deadline: now + .seconds(1), at: now) == .duplicate)
@@ -36,7 +36,7 @@ final class ServerCallTableTests {
         begin(1)
     }
 
-    @Test("cancelling returns the handler once, and its result is dropped")
+    @Test("cancelling returns the handler once, and its result is discarded")
     func cancelled() {
         begin(1)
         #expect(table.cancelled(1) == "handler 1")
@@ -45,7 +45,7 @@ final class ServerCallTableTests {
         #expect(table.count == 0)
     }
 
-    @Test("expired calls are answered and their handlers cancelled; long answers on the way are not")
+    @Test("expired calls are answered and their handlers cancelled, except for long answers being sent")
     func expired() {
         begin(1, after: .seconds(1))
         begin(2, after: .seconds(2))
@@ -76,7 +76,7 @@ final class ServerCallTableTests {
         #expect(table.isDrained)
     }
 
-    @Test("an idle connection that was only asked is not drained yet: a request may be under way")
+    @Test("an idle connection is drained only after the peer agrees, because a request may be in transit")
     func askedOnly() {
         #expect(table.drainAsked() == true)
         #expect(!table.isDrained)

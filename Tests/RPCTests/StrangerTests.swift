@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct StrangerTests {
-    @Test("a client with another secret gets no call through and is told why")
+    @Test("a client with another secret completes no call and receives the reason")
     func wrongSecret() async throws {
         let calls = Count()
         try await withPair(
@@ -27,7 +27,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("connections that a server refuses are counted, by both")
+    @Test("both sides count connections that a server refuses")
     func refusalsAreCounted() async throws {
         let metrics = TestMetrics()
         try await withMetricsFactory(metrics) {
@@ -41,7 +41,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("a server of another service, with the same secret, gets no call; one of the service that comes after it at its address does")
+    @Test("a server of another service with the same secret gets no call, but its successor of the right service does")
     func anotherService() async throws {
         let calls = Count()
         let (other, port) = try await startServer({ $0.service = "metadata" }) { _, payload in
@@ -61,7 +61,7 @@ struct StrangerTests {
         await wanted.kill()
     }
 
-    @Test("a stranger with a wrong proof is told and closed")
+    @Test("a peer with a wrong proof receives an error and is closed")
     func wrongProof() async throws {
         let (server, port) = try await startServer()
         try await RawPeer.connect(port: port) { (peer: inout RawPeer.Session) async throws in
@@ -71,7 +71,7 @@ struct StrangerTests {
         await server.kill()
     }
 
-    @Test("a stranger who says nothing is closed")
+    @Test("a silent peer is closed before the handshake")
     func silent() async throws {
         let (server, port) = try await startServer({ $0.helloTimeout = .milliseconds(50) })
         try await RawPeer.connect(port: port) { (peer: inout RawPeer.Session) async throws in
@@ -82,7 +82,7 @@ struct StrangerTests {
     }
 
     @Test(
-        "a stranger who sends garbage, or more than a hello may be, is closed; others do not notice",
+        "a peer that sends garbage or an oversized hello is closed, without affecting others",
         arguments: [
             Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), [0, 0, 1, 0, 2], Array(repeating: 0xFF, count: 5000), Array(repeating: 0, count: 64),
         ] as [[UInt8]])
@@ -101,7 +101,7 @@ struct StrangerTests {
     }
 
     @Test(
-        "a peer that breaks the protocol after the opening is closed, and its handlers cancelled",
+        "a peer that violates the protocol after the handshake is closed, and its handlers are cancelled",
         arguments: [.challenge(version: 1, nonce: .random()), .answer(id: 1, payload: ByteBuffer()), .request(id: 7, held, payload: ByteBuffer())]
             as [RPCFrame])
     func breaks(_ frame: RPCFrame) async throws {
@@ -124,7 +124,7 @@ struct StrangerTests {
 
     static let held = RPCRequestHead(method: echoMethod, remainingMicroseconds: 60_000_000, trace: .random())
 
-    @Test("a client survives a server that sends garbage, before and after the opening", arguments: [true, false])
+    @Test("a client survives a server that sends garbage, before and after the handshake", arguments: [true, false])
     func badServer(_ opens: Bool) async throws {
         let listener = try await ServerBootstrap(group: loops)
             .childChannelInitializer { channel in
@@ -137,7 +137,7 @@ struct StrangerTests {
         try await listener.close()
     }
 
-    @Test("there are no more connections than allowed")
+    @Test("the number of connections is limited")
     func connectionLimit() async throws {
         let (server, port) = try await startServer({ $0.maxConnections = 1 })
         let client = startClient([port])

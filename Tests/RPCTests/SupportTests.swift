@@ -6,7 +6,7 @@ import Testing
 @testable import RPC
 
 struct SupportTests {
-    @Test("long answers give a piece in turn, and a cancelled one no more")
+    @Test("long answers send chunks in turn, and a cancelled one sends none")
     func longAnswers() {
         var answers = RPCLongAnswers(pieceBytes: 3)
         answers.add(ByteBuffer(string: "abcdef"), forCall: 1)
@@ -24,7 +24,7 @@ struct SupportTests {
         #expect(answers.bytes == 0)
     }
 
-    @Test("trace ids read what they write and nothing else")
+    @Test("trace ids decode exactly their own encoding")
     func traceID() {
         let trace = TraceID(high: 0x0123_4567_89AB_CDEF, low: 1)
         #expect(trace.description == "0123456789abcdef0000000000000001")
@@ -36,7 +36,7 @@ struct SupportTests {
     }
 
     @Test(
-        "endpoints are read",
+        "endpoints are parsed",
         arguments: [
             ("name:80", RPCEndpoint(host: "name", port: 80)), ("[::1]:65535", RPCEndpoint(host: "::1", port: 65_535)), ("name", nil), (":80", nil),
             ("name:0", nil), ("name:65536", nil), ("::1:80", nil), ("name:x", nil), ("", nil),
@@ -46,7 +46,7 @@ struct SupportTests {
         if let expected { #expect(expected.description == text) }
     }
 
-    @Test("only errors without effect are called retryable")
+    @Test("only errors without effect are retryable")
     func retryable() {
         let codes = RPCError.Code.Base.allCases.map { RPCError.Code(base: $0) }
         #expect(codes.filter { RPCError($0).isRetryable } == [.unavailable, .overloaded])

@@ -17,7 +17,7 @@ struct TLSTests {
         )
     }
 
-    @Test("calls travel over TLS, long ones too")
+    @Test("short and long calls use TLS")
     func encrypted() async throws {
         let (certificate, key) = try TLSTests.identity("service.test")
         try await withPair(
@@ -33,7 +33,7 @@ struct TLSTests {
         }
     }
 
-    @Test("a certificate the client does not trust, or of another name, is refused", arguments: ["service.test", "other.test"])
+    @Test("an untrusted certificate, or one for another name, is refused", arguments: ["service.test", "other.test"])
     func untrusted(_ name: String) async throws {
         let (certificate, key) = try TLSTests.identity("service.test")
         let (stranger, _) = try TLSTests.identity("service.test")
@@ -47,7 +47,7 @@ struct TLSTests {
         ) { (client: RPCClient) async throws in #expect(await client.failure() == .unavailable) }
     }
 
-    @Test("a client without TLS does not get through to a server with it")
+    @Test("a client without TLS cannot connect to a server with it")
     func plain() async throws {
         let (certificate, key) = try TLSTests.identity("service.test")
         try await withPair(
@@ -58,7 +58,7 @@ struct TLSTests {
         ) { (client: RPCClient) async throws in #expect(await client.failure() == .unavailable) }
     }
 
-    @Test("the name to check is the DNS name, unless it is an address or another is given")
+    @Test("TLS verifies the DNS name, unless the host is an address or another name is given")
     func hostname() {
         var configuration = RPCClientConfiguration(target: .dns(host: "service.test", port: 1), clusterSecret: secret)
         #expect(configuration.tlsHostname == "service.test")

@@ -39,7 +39,7 @@ struct AdminTests {
         return Answer(status: response.status.code, type: response.headers.first(name: "content-type"), body: String(buffer: body))
     }
 
-    @Test("liveness asks nothing, readiness everything, and both say so in JSON")
+    @Test("liveness checks nothing, readiness checks everything, and both answer in JSON")
     func healthy() async throws {
         let health = Health()
         health.add("postgres") {}
@@ -53,7 +53,7 @@ struct AdminTests {
         }
     }
 
-    @Test("a failing check makes it unready, is named, and tells the kind of error but not its text")
+    @Test("a failing check ends readiness, is named, and reports the kind of error but not its text")
     func failing() async throws {
         struct Broken: Error { let text = "password" }
         let health = Health()
@@ -70,7 +70,7 @@ struct AdminTests {
         }
     }
 
-    @Test("a check that hangs, even one that cannot be cancelled, fails in time and is not asked again meanwhile")
+    @Test("a hanging check, even an uncancellable one, fails in time and does not run twice")
     func hanging() async throws {
         let health = Health()
         let asked = Mutex(0)
@@ -88,7 +88,7 @@ struct AdminTests {
         open.yield(())
     }
 
-    @Test("two questions at the same time share a check, and both are answered by its outcome")
+    @Test("two concurrent requests share a check and its outcome")
     func shared() async throws {
         let health = Health()
         let second = Mutex<Task<HealthReport, Never>?>(nil)
@@ -101,7 +101,7 @@ struct AdminTests {
         #expect(await second.withLock { $0 }?.value.isReady == true)
     }
 
-    @Test("a process that stops is not ready")
+    @Test("a stopping process is not ready")
     func stopping() async throws {
         let health = Health()
         health.stop()
@@ -110,7 +110,7 @@ struct AdminTests {
         #expect(String(decoding: report.json, as: UTF8.self) == #"{"status":"stopping","checks":[]}"#)
     }
 
-    @Test("metrics are served in the text format")
+    @Test("metrics are served in the Prometheus text format")
     func metrics() async throws {
         let registry = PrometheusRegistry()
         Counter(label: "served", factory: registry).increment(by: 5)

@@ -44,7 +44,7 @@ struct BootstrapTests {
         #expect(lines.contains("gateway: missing setting STRATA_CLUSTER_SECRET: expected a secret of at least 32 characters\n"))
     }
 
-    @Test("so does a wrong setting of the service's own")
+    @Test("a wrong setting of the service itself ends the process with 78 and one line")
     func ownSetting() async throws {
         let result = await #expect(processExitsWith: .exitCode(78), observing: [\.standardErrorContent]) {
             BootstrapTests.set(BootstrapTests.good)
@@ -58,7 +58,7 @@ struct BootstrapTests {
         #expect(lines.contains("gateway: invalid setting STRATA_OWN: expected an integer from 1 to 9\n"))
     }
 
-    @Test("SIGTERM ends it in order, and it says so in JSON")
+    @Test("SIGTERM ends the process in order, with a JSON log line")
     func terminate() async throws {
         let result = await #expect(processExitsWith: .exitCode(42), observing: [\.standardErrorContent]) {
             BootstrapTests.set(BootstrapTests.good)

@@ -61,11 +61,11 @@ private final class GreetingService: StrataService {
     }
 }
 
-@Suite("a fifth service", .timeLimit(.minutes(3)))
+@Suite("an additional service", .timeLimit(.minutes(3)))
 struct FifthServiceTests {
     private static let secret = String(repeating: "s", count: 32)
 
-    @Test("a service of one page reads its settings, answers calls and refusals, is ready, and stops")
+    @Test("a one-page service reads its settings, answers calls and refusals, is ready, and stops")
     func runs() async throws {
         let settings = Settings(environment: [
             "STRATA_CLUSTER_SECRET": Self.secret, "STRATA_RPC_HOST": "127.0.0.1", "STRATA_RPC_PORT": "0", "STRATA_GREETING_LONGEST_NAME": "3",

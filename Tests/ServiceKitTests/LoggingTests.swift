@@ -29,7 +29,7 @@ struct LoggingTests {
         }
     }
 
-    @Test("a line has all its members")
+    @Test("a log line has all its members")
     func members() throws {
         let lines = Lines()
         lines.logger().info("hello", metadata: ["conversation.id": "c1"])
@@ -44,7 +44,7 @@ struct LoggingTests {
         #expect(try format.wholeMatch(in: #require(line["time"] as? String)) != nil)
     }
 
-    @Test("no text can end its string, its line, or forge another one")
+    @Test("no text can end its string or line, or forge another line")
     func escaping() throws {
         let nasty = "quote \" backslash \\ newline \n return \r tab \t bell \u{7} delete \u{7F} null \u{0} snow ☃ family 👨‍👩‍👧"
         let lines = Lines()
@@ -56,7 +56,7 @@ struct LoggingTests {
         #expect(line["metadata"] as? [String: String] == [nasty: nasty])
     }
 
-    @Test("metadata keep their structure, and the nearest wins")
+    @Test("metadata keeps its structure, and the nearest value wins")
     func metadata() throws {
         let lines = Lines()
         var logger = lines.logger(provider: .init { ["a": "provider", "b": "provider", "c": "provider"] })
@@ -73,7 +73,7 @@ struct LoggingTests {
         #expect(list.last as? [String: String] == ["k": "v"])
     }
 
-    @Test("secrets are redacted wherever they are put")
+    @Test("secrets are redacted everywhere in a log line")
     func redaction() {
         let lines = Lines()
         let secret = Secret("hunter2")
@@ -82,7 +82,7 @@ struct LoggingTests {
         #expect(lines.text.contains("<redacted>"))
     }
 
-    @Test("less severe lines are not written")
+    @Test("lines below the log level are not written")
     func level() {
         let lines = Lines()
         lines.logger(level: .warning).info("no")
@@ -90,7 +90,7 @@ struct LoggingTests {
     }
 
     @Test(
-        "times are right",
+        "timestamps are correct, also on leap days and before 1970",
         arguments: [
             (0, 0, "1970-01-01T00:00:00.000Z"), (951_782_399, 999, "2000-02-28T23:59:59.999Z"), (951_782_400, 0, "2000-02-29T00:00:00.000Z"),
             (951_868_800, 5, "2000-03-01T00:00:00.005Z"), (4_107_542_399, 0, "2100-02-28T23:59:59.000Z"),

@@ -12,7 +12,7 @@ struct MemoryTrimmerTests {
         return (Int(fields[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    @Test("what lies free between blocks still in use goes back to the system")
+    @Test("trimming returns free memory between used blocks to the system")
     func trim() throws {
         let blocks = (0..<65_536).map { _ in UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16) }
         for block in blocks { block.initializeMemory(as: UInt8.self, repeating: 1, count: 1024) }
@@ -24,6 +24,6 @@ struct MemoryTrimmerTests {
         for (index, block) in blocks.enumerated() where index % 64 == 0 { block.deallocate() }
     }
 
-    @Test("little is left where it is")
+    @Test("trimming keeps free memory below the threshold")
     func little() { #expect(!MemoryTrimmer.trim(above: .max)) }
 }

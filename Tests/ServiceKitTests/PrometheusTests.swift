@@ -34,7 +34,7 @@ struct PrometheusTests {
                 """)
     }
 
-    @Test("timers are histograms in seconds, cumulated, with sum and count")
+    @Test("timers are histograms in seconds, cumulative, with sum and count")
     func timer() {
         let timer = Timer(label: "call_duration", dimensions: [("method", "1")], factory: registry)
         timer.recordNanoseconds(100_000)
@@ -54,7 +54,7 @@ struct PrometheusTests {
         #expect(lines.count == 1 + PrometheusHistogram.durations.count + 3)
     }
 
-    @Test("recorders that aggregate are histograms of sizes")
+    @Test("aggregating recorders are histograms of sizes")
     func recorder() {
         let recorder = Recorder(label: "batch", factory: registry)
         for size in [1, 4, 5, 1_000_000_000] { recorder.record(size) }
@@ -68,13 +68,13 @@ struct PrometheusTests {
     }
 
     @Test(
-        "names become what the format allows",
+        "metric names are converted to valid ones",
         arguments: [("a.b-c d", "a_b_c_d"), ("9lives", "_9lives"), ("ns:name", "ns:name"), ("é", "_"), ("", "_")])
     func names(_ label: String, _ name: String) {
         #expect(PrometheusName.metric(label) == name)
     }
 
-    @Test("label names are made safe and values escaped")
+    @Test("label names are converted to valid ones, and values are escaped")
     func labels() {
         #expect(PrometheusName.labels([("b.c", "x"), ("a", "q\" b\\ n\n ☃")]) == #"a="q\" b\\ n\n ☃",b_c="x""#)
         #expect(PrometheusName.labels([("__name__", "x"), ("le", "1"), ("a:b", "2")]) == #"a_b="2",le_="1",x__name__="x""#)
@@ -94,7 +94,7 @@ struct PrometheusTests {
         #expect(text.contains("f_total_counter 1\n"))
     }
 
-    @Test("labels without end do not fill the memory")
+    @Test("the number of label values is limited")
     func cardinality() {
         let registry = PrometheusRegistry(maxSeries: 2)
         for user in 0..<10 { Counter(label: "c", dimensions: [("user", "\(user)")], factory: registry).increment() }
@@ -108,7 +108,7 @@ struct PrometheusTests {
                 """)
     }
 
-    @Test("a destroyed metric is forgotten")
+    @Test("a destroyed metric is removed")
     func destroy() {
         let counter = registry.makeCounter(label: "c", dimensions: [])
         counter.increment(by: 1)
@@ -117,12 +117,12 @@ struct PrometheusTests {
         #expect(registry.text().isEmpty)
     }
 
-    @Test("numbers are written as the format wants them")
+    @Test("numbers are written in the Prometheus format")
     func numbers() {
         #expect([1, -2.5, .infinity, -.infinity, .nan, 1e300].map(\.prometheus) == ["1", "-2.5", "+Inf", "-Inf", "NaN", "1e+300"])
     }
 
-    @Test("nothing is lost when many threads count")
+    @Test("concurrent threads lose no counts")
     func concurrent() async {
         let counter = Counter(label: "c", factory: registry)
         let meter = Meter(label: "m", factory: registry)
@@ -145,7 +145,7 @@ struct PrometheusTests {
         #expect(text.contains("t_seconds_count 8000\n"))
     }
 
-    @Test("the process's own metrics are there")
+    @Test("the registry has the process's own metrics")
     func process() {
         let text = ProcessMetrics.text()
         for name in [

@@ -8,7 +8,7 @@ import Testing
 @testable import ServiceKit
 
 struct SettingsTests {
-    @Test("values are read, and defaults taken for what is absent or empty")
+    @Test("values are parsed, and defaults replace absent or empty ones")
     func reading() throws {
         let settings = Settings(environment: [
             "STRATA_TEXT": "hello", "STRATA_EMPTY": "", "STRATA_INT": "42", "STRATA_BOOL": "Yes", "STRATA_TIME": "250ms",
@@ -37,7 +37,7 @@ struct SettingsTests {
         #expect(Duration(setting: text) == expected)
     }
 
-    @Test("a value may be in a file")
+    @Test("a value may come from a file")
     func files() throws {
         let path = NSTemporaryDirectory() + "strata-setting-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -56,14 +56,14 @@ struct SettingsTests {
         #expect(settings.unusedKeys == [])
     }
 
-    @Test("a missing setting is named, with what is expected")
+    @Test("an error names a missing setting and the expected format")
     func missing() {
         let settings = Settings(environment: [:])
         let error = #expect(throws: SettingsError.self) { try settings.int("STRATA_PORT", in: 1...65_535) }
         #expect(error?.description == "missing setting STRATA_PORT: expected an integer from 1 to 65535")
     }
 
-    @Test("an invalid setting is named, and its value is not shown")
+    @Test("an error names an invalid setting without its value")
     func invalid() {
         let settings = Settings(environment: [
             "STRATA_PORT": "hunter2", "STRATA_HIGH": "70000", "STRATA_BOOL": "maybe", "STRATA_TIME": "10", "STRATA_URLS": "hunter2",
@@ -87,14 +87,14 @@ struct SettingsTests {
         }
     }
 
-    @Test("one target is a name to look up, several are fixed")
+    @Test("a single target is a name to resolve, several are fixed addresses")
     func targets() throws {
         let settings = Settings(environment: ["STRATA_ONE": "metadata:7400", "STRATA_TWO": "10.0.0.1:1, [::1]:2"])
         #expect(try settings.rpcTarget("STRATA_ONE") == .dns(host: "metadata", port: 7400))
         #expect(try settings.rpcTarget("STRATA_TWO") == .fixed(["10.0.0.1:1", "[::1]:2"]))
     }
 
-    @Test("a file is read below the environment")
+    @Test("environment variables override a settings file")
     func file() async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("settings-\(UUID()).env")
         try Data("STRATA_A=file\nSTRATA_B=file\n".utf8).write(to: path)
@@ -105,14 +105,14 @@ struct SettingsTests {
         await #expect(throws: SettingsError.self) { try await Settings.load(environment: ["STRATA_CONFIG_FILE": "/nonexistent/file"]) }
     }
 
-    @Test("keys that were not read are told")
+    @Test("keys that were not read are reported")
     func unused() throws {
         let settings = Settings(environment: ["STRATA_USED": "1", "STRATA_MISTYPED": "1", "PATH": "/"])
         _ = try settings.int("STRATA_USED")
         #expect(settings.unusedKeys == ["STRATA_MISTYPED"])
     }
 
-    @Test("the common settings have their defaults, and insist on a long secret")
+    @Test("the common settings have their defaults, and require a long secret")
     func common() throws {
         let secret = String(repeating: "s", count: 32)
         let common = try CommonSettings(Settings(environment: ["STRATA_CLUSTER_SECRET": secret]))
@@ -158,7 +158,7 @@ struct SettingsTests {
         #expect(throws: SettingsError.self) { try wrong.rpcClient("STRATA_METADATA", name: "metadata", common: CommonSettings(wrong)) }
     }
 
-    @Test("a secret is never shown")
+    @Test("a secret is never printed")
     func secret() {
         struct Holder { var key = Secret("hunter2") }
         var dumped = ""

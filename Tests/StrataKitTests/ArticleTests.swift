@@ -16,7 +16,7 @@ struct ArticleTests {
         return lines.map { $0.dropFirst(2) }.joined(separator: " ")
     }
 
-    @Test("they say what metadata is not for, and why", .proves("META-22"))
+    @Test("the articles state the limits of metadata and their reasons", .proves("META-22"))
     func metadata() throws {
         let warning = try aside("Warning: Metadata is not a general store", in: "GettingStarted")
         for words in ["sync slows down", "small", "no binary data and no thumbnails", "URL", "none about single messages", "compute keys"] {
@@ -24,21 +24,21 @@ struct ArticleTests {
         }
     }
 
-    @Test("they advise to turn receipts off for more than 5 participants", .proves("SYNC-56"))
+    @Test("the articles advise to disable receipts for more than 5 participants", .proves("SYNC-56"))
     func receipts() throws {
         let advice = try aside("Important: Turn both kinds of receipts off", in: "GettingStarted")
         #expect(advice.contains("more than 5 participants"))
         #expect(advice.contains("sync faster"))
     }
 
-    @Test("they warn that the complete history takes bandwidth and makes the app slow")
+    @Test("the articles warn that complete history takes bandwidth and slows the app")
     func history() throws {
         let warning = try aside("Warning: ``SyncPolicy/completeHistory``", in: "History")
         #expect(warning.contains("bandwidth"))
         #expect(warning.contains("slow until everything is there"))
     }
 
-    @Test("they warn that calls use what is on the device")
+    @Test("the articles warn that calls use the data on the device")
     func partialStore() throws {
         let warning = try aside("Warning: Sending, queries and marking as read use what is on this device", in: "WorkingOffline")
         #expect(warning.contains("may not have everything"))
@@ -46,7 +46,7 @@ struct ArticleTests {
         #expect(try aside("Important: A query finds only what is on this device", in: "Queries").contains("<doc:WorkingOffline>"))
     }
 
-    @Test("each is found from the first page", arguments: articles)
+    @Test("the first page links to each article", arguments: articles)
     func found(_ article: String) throws {
         #expect(try text("StrataKit").contains("- <doc:\(article)>"))
     }

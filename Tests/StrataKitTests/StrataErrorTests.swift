@@ -18,7 +18,7 @@ struct StrataErrorTests {
         #expect(error.underlyingErrors.isEmpty)
     }
 
-    @Test("numbers are those of LayerKit's header files", .proves("ERR-1"))
+    @Test("error numbers equal those of LayerKit's header files", .proves("ERR-1"))
     func numbers() {
         let codes: [(Int, StrataError.Code)] = [
             (1000, .unknown), (1001, .unauthenticated), (1002, .invalidMessage), (1003, .tooManyParticipants), (1004, .dataLengthExceedsMaximum),
@@ -39,7 +39,7 @@ struct StrataErrorTests {
         #expect(querying.allSatisfy { $0.domain == .querying })
     }
 
-    @Test("the error of the network is below that of a request and of a connection", .proves("ERR-1"))
+    @Test("network errors are the cause of request and connection errors", .proves("ERR-1"))
     func network() async throws {
         let client = try ProtocolClient(baseURL: "http://127.0.0.1:1")
         let cause = await #expect(throws: ProtocolClientError.self) { try await client.call("GET", "/") }
@@ -51,7 +51,7 @@ struct StrataErrorTests {
         }
     }
 
-    @Test("the last failure is below that of a request that was given up", .proves("ERR-1"))
+    @Test("the last failure is the cause of an abandoned request's error", .proves("ERR-1"))
     func gaveUp() throws {
         var counter = RetryCounter()
         let last = StrataError(.networkRequestFailed, "HTTP 503")
@@ -62,7 +62,7 @@ struct StrataErrorTests {
         #expect(error.underlyingErrors as? [StrataError] == [last])
     }
 
-    @Test("the error of the database is below that of a client whose store cannot be opened", .proves("ERR-1"))
+    @Test("the database's error is the cause of the error for an unusable store", .proves("ERR-1"))
     func database() throws {
         let clients = OfflineClients()
         let client = try? clients.client((WireJSON.ana, "a"))
@@ -79,7 +79,7 @@ struct StrataErrorTests {
         #expect(error?.underlyingErrors.first is DatabaseError)
     }
 
-    @Test("what belongs to a code comes with it", .proves("ERR-1"))
+    @Test("an error has the data of its code", .proves("ERR-1"))
     func payloads() throws {
         let store = try StoreFixture()
         try store.apply(WireJSON.created(WireJSON.conversation(.test(1), isDistinct: true)))
@@ -88,7 +88,7 @@ struct StrataErrorTests {
         #expect(error?.existing == .test(1))
     }
 
-    @Test("two errors are equal if all but their causes are")
+    @Test("two errors are equal if all members except their causes are")
     func equality() {
         let error = StrataError(.networkRequestFailed, "lost", underlying: [StrataError(.unknown, "")])
         #expect(error == StrataError(.networkRequestFailed, "lost"))

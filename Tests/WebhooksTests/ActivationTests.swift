@@ -26,7 +26,7 @@ struct ActivationTests {
         try #require(try await database.texts("SELECT status FROM webhooks.hook WHERE id = '\(hook)'").first)
     }
 
-    @Test("a hook with lanes that have failed becomes active when they were made due, in portions; others do not wait for it")
+    @Test("a hook with failed lanes becomes active after these were made due in batches; other hooks do not wait")
     func portions() async throws {
         try await HookDatabase.run { database in
             let (many, none) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
@@ -53,7 +53,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("a lane that another transaction has locked holds up its own hook only")
+    @Test("a lane locked by another transaction delays its own hook only")
     func locked() async throws {
         try await HookDatabase.run { database in
             let (held, free) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
@@ -72,7 +72,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("a lane that is being sent is not claimed once more when its hook is activated, before its lease ends")
+    @Test("activating a hook does not claim a lane in delivery again before its lease ends")
     func underWay() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -87,7 +87,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("a hook whose row cannot be read keeps no other from being verified")
+    @Test("an unreadable hook does not stop the verification of others")
     func unreadable() async throws {
         try await HookDatabase.run { database in
             let (broken, hook) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
@@ -98,7 +98,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("giving a hook up ends the activation in which it failed, and no later one")
+    @Test("giving up a hook ends the activation in which it failed, and no later one")
     func givenUp() async throws {
         try await HookDatabase.run { database in
             let id = try await database.hook()
@@ -124,7 +124,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("a verification that is interrupted is no verdict: the hook waits to be asked again")
+    @Test("an interrupted verification is no verdict, and the hook waits for another one")
     func interrupted() async throws {
         try await HookDatabase.run { database in
             let id = try await database.hook(status: "inactive")
@@ -145,7 +145,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("when the receiver has answered, a hook is active at once beside another one, unless its lanes have failed")
+    @Test("a verified hook is active at once beside another one, unless its lanes have failed")
     func verified() async throws {
         try await HookDatabase.run { database in
             _ = try await database.hook()
@@ -162,7 +162,7 @@ struct ActivationTests {
     }
 
     @Test(
-        "beside a hook that is just being deleted or deactivated, a hook waits as if it were the first one",
+        "a hook beside one that is being deleted or deactivated waits like the first hook",
         arguments: [
             "DELETE FROM webhooks.hook WHERE id = '%'", "UPDATE webhooks.hook SET status = 'inactive', verified_at = NULL WHERE id = '%'",
         ])

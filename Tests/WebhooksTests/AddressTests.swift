@@ -5,10 +5,10 @@ import Testing
 
 @testable import Webhooks
 
-@Suite("which receivers are called")
+@Suite("receiver addresses")
 struct AddressTests {
     @Test(
-        "addresses that not everyone can reach are refused, however they are written",
+        "addresses that are not public are refused in every notation",
         arguments: [
             "127.0.0.1", "127.255.255.255", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.0.1", "169.254.169.254", "100.64.0.1",
             "100.127.255.255",
@@ -20,7 +20,7 @@ struct AddressTests {
     }
 
     @Test(
-        "addresses of the internet are called",
+        "public internet addresses are accepted",
         arguments: [
             "1.1.1.1", "8.8.8.8", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.0", "192.167.255.255", "2606:4700::1111",
             "::ffff:8.8.8.8",
@@ -29,7 +29,7 @@ struct AddressTests {
         #expect(AddressPolicy(allowed: []).admits(try #require(IPAddress(text))))
     }
 
-    @Test("the operator can allow blocks, down to the bit")
+    @Test("the operator can allow address blocks, down to the bit")
     func allowed() throws {
         let policy = AddressPolicy(allowed: try ["10.20.0.0/15", "::1"].map { try #require(AddressBlock($0)) })
         for text in ["10.20.0.1", "10.21.255.255", "::1", "::ffff:10.20.0.1"] { #expect(policy.admits(try #require(IPAddress(text))), "\(text)") }
@@ -37,10 +37,11 @@ struct AddressTests {
     }
 
     @Test(
-        "what is no block is none", arguments: ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8", "example.org", "10.0.0.0/"])
+        "an invalid address block is refused",
+        arguments: ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8", "example.org", "10.0.0.0/"])
     func noBlocks(_ text: String) { #expect(AddressBlock(text) == nil) }
 
-    @Test("a target is read so that its host is the one that is called")
+    @Test("a target is parsed so that its host equals the called one")
     func targets() throws {
         let target = try TargetURL("https://Example.ORG/a%20b?x=1", allowsHTTP: false)
         #expect(target.text == "https://example.org:443/a%20b?x=1")
@@ -51,7 +52,7 @@ struct AddressTests {
     }
 
     @Test(
-        "other targets are refused",
+        "invalid targets are refused",
         arguments: [
             "", "example.org", "http://example.org/", "ftp://example.org/", "https://", "https://user@example.org/", "https://user:pass@example.org/",
             "https://example.org/#top", "https://example.org:0/", "https://example.org:99999/",
@@ -59,7 +60,7 @@ struct AddressTests {
         ])
     func badTargets(_ text: String) { #expect(throws: Failure.self) { try TargetURL(text, allowsHTTP: false) } }
 
-    @Test("receivers without TLS are for those who ask for it")
+    @Test("receivers without TLS require the operator's permission")
     func plain() throws {
         #expect(try TargetURL("http://example.org/", allowsHTTP: true).text == "http://example.org:80/")
         #expect(throws: Failure.self) { try TargetURL("ftp://example.org/", allowsHTTP: true) }

@@ -38,7 +38,7 @@ private enum Queries {
 
 /// Compares the parameters and columns of every query with those that the server describes.
 @Suite("statements of webhooks") struct ColumnTests {
-    @Test("every statement has the parameters that it is given and returns the columns that are read, with their types, and no others")
+    @Test("every statement has exactly the parameters it is given and returns exactly the columns that are read, with their types")
     func described() async throws {
         let differences = try await QueryCheck.differences(Queries.all)
         #expect(differences == [])

@@ -61,7 +61,7 @@ struct EngineTests {
     /// A condition that is true for a lane that was claimed and released before its lease ended.
     private static let isReleased = "claim IS NULL AND due_at > now() - interval '500 seconds'"
 
-    @Test("lanes whose events cannot be read are given back with their room, and do not wait for the end of the lease")
+    @Test("lanes with unreadable events are returned with their capacity, before the lease ends")
     func reading() async throws {
         try await HookDatabase.run { database in
             _ = try await addPendingEvents(database, lanes: 2)
@@ -77,7 +77,7 @@ struct EngineTests {
         }
     }
 
-    @Test("an event that cannot be read is tried again as one that has failed, and holds back its conversation only")
+    @Test("an unreadable event is retried like a failed one, and delays its conversation only")
     func unreadable() async throws {
         try await HookDatabase.run { database in
             let (hook, lanes) = try await addPendingEvents(database, lanes: 2, events: 2)
@@ -109,7 +109,7 @@ struct EngineTests {
         }
     }
 
-    @Test("an event that no version could read until the retries end is left out; its webhook goes on with the next one")
+    @Test("an event unreadable in every version is skipped after its retries, and its webhook continues")
     func unreadableForGood() async throws {
         try await HookDatabase.run { database in
             let (_, lanes) = try await addPendingEvents(database, events: 2)
@@ -128,7 +128,7 @@ struct EngineTests {
         }
     }
 
-    @Test("a hook whose row cannot be read stops no other, and goes on once it can be read")
+    @Test("an unreadable hook stops no other, and continues once it is readable")
     func unreadableHook() async throws {
         try await HookDatabase.run { database in
             let (hook, broken) = (try await addPendingEvents(database).hook, try await addPendingEvents(database).hook)
@@ -152,7 +152,7 @@ struct EngineTests {
         }
     }
 
-    @Test("a delivery for which the receiver was not asked is no failed attempt")
+    @Test("a delivery that did not reach the receiver is no failed attempt")
     func interrupted() async throws {
         try await HookDatabase.run { database in
             _ = try await addPendingEvents(database, attempts: 2)
@@ -167,7 +167,7 @@ struct EngineTests {
         }
     }
 
-    @Test("events are signed with the secret that was registered; a hook whose secret cannot be decrypted stays active, and holds up no other")
+    @Test("events are signed with the registered secret; a hook with an undecryptable one stays active and delays no other")
     func signed() async throws {
         try await HookDatabase.run { database in
             let (good, _) = try await addPendingEvents(database)
@@ -193,7 +193,7 @@ struct EngineTests {
         }
     }
 
-    @Test("what may have killed instances again and again is told without its objects")
+    @Test("an event that may have killed instances repeatedly is delivered without its objects")
     func lost() async throws {
         try await HookDatabase.run { database in
             _ = try await addPendingEvents(database)

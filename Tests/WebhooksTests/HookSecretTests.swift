@@ -17,7 +17,7 @@ struct HookSecretTests {
     private let app = AppID(rawValue: UUID())
     private let id = WebhookID.random()
 
-    @Test("a sealed secret is opened for its hook alone, and differs each time")
+    @Test("a sealed secret opens for its hook only, and differs each time")
     func sealed() throws {
         let sealed = try secrets.seal("the secret of a hook", of: id, in: app)
         #expect(try secrets.open(sealed, of: id, in: app) == SymmetricKey(data: Data("the secret of a hook".utf8)))
@@ -27,7 +27,7 @@ struct HookSecretTests {
         #expect(throws: HookSecrets.Unreadable.self) { try secrets.open(sealed, of: id, in: AppID(rawValue: UUID())) }
     }
 
-    @Test("a secret that was altered, or sealed with another key, cannot be opened")
+    @Test("a modified secret, or one sealed with another key, cannot be opened")
     func altered() throws {
         let sealed = try secrets.seal("the secret of a hook", of: id, in: app)
         for place in sealed.indices {
@@ -72,7 +72,7 @@ struct HookSecretTests {
         await sender.shutDown()
     }
 
-    @Test("a secret needs 16 bytes, or as many as the operator says")
+    @Test("a secret needs 16 bytes, or the operator's minimum")
     func lengths() async throws {
         try await HookDatabase.run { database in
             for (secret, settings, isTaken) in [
@@ -90,7 +90,7 @@ struct HookSecretTests {
         }
     }
 
-    @Test("what is stored of a registered secret is encrypted")
+    @Test("the stored secret of a hook is encrypted")
     func stored() async throws {
         try await HookDatabase.run { database in
             try await register("the secret of a hook", in: database)

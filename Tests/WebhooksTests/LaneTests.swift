@@ -14,7 +14,7 @@ struct LaneTests {
         duration >= .seconds(3600 * hours) && duration < .seconds(3600 * hours + 60)
     }
 
-    @Test("lanes are claimed once each, with their first events in order, as many as asked for and of about so many bytes")
+    @Test("lanes are claimed once each, with their first events in order, within limits of count and bytes")
     func claimed() async throws {
         try await HookDatabase.run { database in
             let (one, two) = (try await database.hook(), try await database.hook())
@@ -32,7 +32,7 @@ struct LaneTests {
         }
     }
 
-    @Test("a lane without events is claimed, and goes when it is ended with nothing done; one with events stays as it was")
+    @Test("an empty lane is claimed, and deleted at its end; a lane with events stays unchanged")
     func empty() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -46,7 +46,7 @@ struct LaneTests {
         }
     }
 
-    @Test("events are read while a writer has locked their lane: neither waits for the other, and what the writer adds is told later")
+    @Test("reading events and a writer that locks their lane do not block each other, and new events are delivered later")
     func reading() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -65,7 +65,7 @@ struct LaneTests {
         }
     }
 
-    @Test("what reads events cannot lock anything, and a claim reads none")
+    @Test("reading events takes no locks, and a claim reads no events")
     func statements() async throws {
         try await HookDatabase.run { database in
             // PostgreSQL refuses locks in a stable function.
@@ -76,7 +76,7 @@ struct LaneTests {
         }
     }
 
-    @Test("lanes that have failed come after the others, and have at most half of the room of their hook, where those that are under way count")
+    @Test("failed lanes come after the others and get at most half of their hook's capacity, including running ones")
     func failing() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -96,7 +96,7 @@ struct LaneTests {
         }
     }
 
-    @Test("a claim counts as lost until it is ended, and says what its lane weighs")
+    @Test("an unfinished claim counts as lost, and contains the size of its lane")
     func lost() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -116,7 +116,7 @@ struct LaneTests {
         }
     }
 
-    @Test("where there is room for one lane, one that has failed gets it if there is no other")
+    @Test("a failed lane gets the only free place if no other lane is due")
     func alone() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -127,7 +127,7 @@ struct LaneTests {
         }
     }
 
-    @Test("since when an event fails is kept until it is delivered, whatever happens between; the next one begins anew")
+    @Test("an event's first failure time is kept until its delivery, and the next event starts without one")
     func since() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()

@@ -49,7 +49,7 @@ struct PayloadTests {
     private static let alice =
         #"{"id":"layer:///identities/alice","url":"\#(base)/users/alice/identity","user_id":"alice","display_name":"Alice","avatar_url":null}"#
 
-    @Test("a message in 2.0 and 3.0, with its actor and the config")
+    @Test("a message in 2.0 and 3.0 has its actor and the config")
     func message() throws {
         let part = MessagePart(id: Self.uuid(5), mimeType: "text/plain", body: "pong", size: 4)
         let parts: [UInt8] = try ProtoMessageParts.with { $0.parts = [ProtoMessagePart(part)] }.serializedBytes()
@@ -66,7 +66,7 @@ struct PayloadTests {
         #expect(!text.contains("is_unread") && !text.contains("received_at"))
     }
 
-    @Test("a message in 1.0, where the actor is part of the event")
+    @Test("a message in 1.0 has the actor as part of the event")
     func firstMessage() throws {
         let text = try body(.messageCreated, #""actor":"alice",\#(Self.message),\#(Self.people)"#, .v1)
         #expect(
@@ -86,14 +86,14 @@ struct PayloadTests {
         #expect(text.contains(#""display_name":"Concierge""#))
     }
 
-    @Test("receipts name the positions from and to")
+    @Test("receipts name the first and last position")
     func receipts() throws {
         let text = try body(.receiptCreated, #""actor":"bob","status":2,"from":2,"to":5,\#(Self.people)"#, .v2)
         #expect(text.contains(#""receipt":{"type":"Read","positions":{"from":16384,"to":40960}},"conversation":{"id":"#), "\(text)")
         #expect(try body(.receiptCreated, #""actor":"bob","status":1,"from":2,"to":2"#, .v3).contains(#""type":"Delivered""#))
     }
 
-    @Test("a change of metadata comes with the conversation, and since 2.0 with what changed")
+    @Test("a metadata change has the conversation, and since 2.0 the changed values")
     func metadata() throws {
         let facts = #""actor":"alice","effects":[["x",null],["a.b","c"]],\#(Self.conversation),\#(Self.people)"#
         let text = try body(.conversationUpdated, facts, .v3)
@@ -108,7 +108,7 @@ struct PayloadTests {
         #expect(first.contains(#""participants":["alice","bob"]"#))
     }
 
-    @Test("a deleted part, and a push")
+    @Test("a deleted part has its ids, and a push its badge, notification and tokens")
     func others() throws {
         let part = "00000000-0000-0000-0000-000000000007"
         let deleted = try body(.partDeleted, #""actor":"alice","part":"\#(part)",\#(Self.message),\#(Self.people)"#, .v3)
@@ -125,7 +125,7 @@ struct PayloadTests {
         #""actor":"10","message":{"message_id":"00000000-0000-0000-0000-000000000003","position":2,"ordinal":1,"sender":"10","sent_at":1454461983049000,"#
         + #""recipients":["02","10","9","4294967295","alice","4294967294"],"statuses":[0,2,0,0,0,0],"updated_at":null,"receipt_policy":0}"#
 
-    @Test("in 1.0 user ids that look like integers come first, by number, and the others as they were")
+    @Test("user ids in 1.0 that look like integers come first, by number, and others keep their order")
     func numberedUsers() throws {
         let text = try body(.messageCreated, Self.numbered, .v1)
         #expect(
@@ -136,7 +136,7 @@ struct PayloadTests {
             later.contains(#""recipient_status":{"layer:///identities/02":"sent","layer:///identities/10":"read","layer:///identities/9":"sent","#))
     }
 
-    @Test("keys of metadata, of the config and of a notification are in the order of JavaScript in every version", arguments: WebhookVersion.allCases)
+    @Test("keys of metadata, config and notification have JavaScript's order in every version", arguments: WebhookVersion.allCases)
     func numberedKeys(_ version: WebhookVersion) throws {
         let conversation =
             #""conversation":{"created_at":1,"is_distinct":false,"participants":[],"metadata":[["10.b","1"],["10.7","2"],["9","3"],["01","4"],["a","5"]]}"#
@@ -150,7 +150,7 @@ struct PayloadTests {
         #expect(push.contains(#""notification":{"9":[1e+21,{"1":12345678901234567000,"y":1}],"10":0,"b":1.5}"#), "\(push)")
     }
 
-    @Test("the signature covers the bytes of the body as it is sent")
+    @Test("the signature covers the bytes of the sent body")
     func signedBody() throws {
         let recorded = RecordedEvent(
             row: 1, app: Self.app, position: 2, number: 0, kind: WebhookEventKind.messageCreated.rawValue, id: Self.uuid(4),
@@ -162,7 +162,7 @@ struct PayloadTests {
         #expect(request.headers["layer-webhook-event-type"] == ["message.sent"])
     }
 
-    @Test("events of 1.0 have the names of the release, in the body and in the header")
+    @Test("events of 1.0 have the release's names, in the body and in the header")
     func releasedNames() throws {
         let names: [WebhookEventKind: String] = [
             .conversationUpdated: "conversation.updated.metadata", .participantsUpdated: "conversation.updated.participants",
@@ -186,7 +186,7 @@ struct PayloadTests {
         #expect(EventRequest.signature(of: ByteBuffer(string: text), with: key) == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
     }
 
-    @Test("what was recorded wrongly is an error, and no crash", arguments: ["", #""message":1"#, #""message":{"message_id":"x"}"#, #""actor":1"#])
+    @Test("a malformed record is an error, and no crash", arguments: ["", #""message":1"#, #""message":{"message_id":"x"}"#, #""actor":1"#])
     func malformed(_ facts: String) {
         for kind in WebhookEventKind.allCases { #expect(throws: (any Error).self) { try body(kind, facts, .v3) } }
     }

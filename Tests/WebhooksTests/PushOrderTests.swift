@@ -13,7 +13,7 @@ struct PushOrderTests {
         "SELECT webhooks.push('\(app)', gen_random_uuid(), '{ana}', '{NULL}', '{\"text\": \"\(text)\"}')"
     }
 
-    @Test("a push that waits for another transaction is recorded after what that one pushes, so that none is taken for delivered that was not sent")
+    @Test("a push that waits for another transaction is recorded after that one's push, so that no unsent push counts as delivered")
     func waiting() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook(kinds: [.push])

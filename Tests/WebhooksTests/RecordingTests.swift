@@ -46,7 +46,7 @@ struct RecordingTests {
     }
 
     @Test(
-        "receipts are recorded in their order, once for all hooks, and told with the messages as they are; of what is gone there is none"
+        "receipts are recorded in order, once for all hooks, with the messages' current state; deleted messages have none"
     )
     func content() async throws {
         try await HookDatabase.run { database in
@@ -95,7 +95,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("however many messages receipts are of, the lane is locked once, and neither parts nor names are read")
+    @Test("receipts of any number of messages lock the lane once, and read neither parts nor names")
     func work() async throws {
         try await HookDatabase.run { database in
             for _ in 0..<2 { _ = try await database.hook(kinds: [.messageRead, .messageDelivered]) }
@@ -116,7 +116,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("an event is as large as its change, whatever the sizes of the message, of the tree and of the number of hooks")
+    @Test("an event is as large as its change, independent of message, tree and number of hooks")
     func sizes() async throws {
         try await HookDatabase.run { database in
             for _ in 0..<3 { _ = try await database.hook(kinds: [.messageRead, .conversationUpdated, .partUpdated, .messageUpdated]) }
@@ -146,7 +146,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a tree that is too large for an event is left out of it")
+    @Test("an oversized tree is omitted from its event")
     func largeTree() async throws {
         try await HookDatabase.run { database in
             try await database.execute(Self.scene(in: database.app))
@@ -168,7 +168,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("what an event says of a message is made without writing its parts out")
+    @Test("a message's event data is created without serializing its parts")
     func objects() async throws {
         try await HookDatabase.run { database in
             let source = "SELECT prosrc FROM pg_proc WHERE oid = 'webhooks.message_object'::regproc"
@@ -177,7 +177,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a hook that an app asks for once more is the one that it has, also where it may have no other")
+    @Test("a repeated registration returns the existing hook, even at the app's limit")
     func creation() async throws {
         try await HookDatabase.run { database in
             func create(_ id: WebhookID) async throws(Failure) -> Hook {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Webhooks
 
-@Suite("when, and how much at a time, is delivered")
+@Suite("delivery schedule and limits")
 struct ScheduleTests {
     @Test("retries come after 10, 30, 120, 300 and 1,200 s, then hourly for three days")
     func standard() {
@@ -22,7 +22,7 @@ struct ScheduleTests {
         #expect(schedule.pause(after: 20, failingFor: .seconds(3 * 86_400 + 1660 + 3601)) == nil)
     }
 
-    @Test("an operator can set other pauses; wrong ones are refused by name")
+    @Test("an operator can set other retry delays, and invalid ones are refused by name")
     func settings() throws {
         let settings = Settings(environment: [
             "STRATA_WEBHOOKS_RETRY_AFTER": "1s, 2m", "STRATA_WEBHOOKS_RETRY_EVERY": "10m", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
@@ -35,7 +35,7 @@ struct ScheduleTests {
 
     private let now = ContinuousClock.now
 
-    @Test("a hook and a host have bounds, and so has everything together")
+    @Test("a hook, a host and all deliveries together have limits")
     func room() {
         var room = DeliveryRoom(perHook: 2, perHost: 3, total: 4, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<3).map { _ in WebhookID.random() }
@@ -57,7 +57,7 @@ struct ScheduleTests {
         #expect(room.limits(for: places, at: now).isEmpty)
     }
 
-    @Test("hooks that fail again and again have little room, and half of all together; one success gives it back")
+    @Test("repeatedly failing hooks have little capacity, at most half in total, until one success")
     func failing() {
         var room = DeliveryRoom(perHook: 10, perHost: 100, total: 12, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<5).map { _ in WebhookID.random() }
@@ -76,7 +76,7 @@ struct ScheduleTests {
         #expect(room.limits(for: places, at: now).map(\.lanes) == [5, 6, 6, 6, 6])
     }
 
-    @Test("hooks whose receivers are slow have half of the room together with those that fail, until they are quick again")
+    @Test("slow and failing hooks share half of the capacity, until they are fast again")
     func slow() {
         var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<4).map { _ in WebhookID.random() }
@@ -103,7 +103,7 @@ struct ScheduleTests {
         #expect(least.limits(for: places, at: now).map(\.id) == hooks)
     }
 
-    @Test("no app has more lanes than are free, so that another one finds half of the rest at once")
+    @Test("no app has more running lanes than stay free, so that another app gets half of the rest")
     func apps() {
         var room = DeliveryRoom(perHook: 32, perHost: 1000, total: 256, bytes: 1000, slowAfter: .seconds(1))
         let (greedy, honest) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
@@ -120,7 +120,7 @@ struct ScheduleTests {
         #expect(room.limits(for: [(id: other, app: honest, host: "h")], at: now).map(\.lanes) == [32])
     }
 
-    @Test("no app has more bytes than are free")
+    @Test("no app reserves more bytes than stay free")
     func bytes() {
         var room = DeliveryRoom(perHook: 1, perHost: 1, total: 1, bytes: 1000, slowAfter: .seconds(1))
         let (greedy, honest) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
@@ -133,7 +133,7 @@ struct ScheduleTests {
         #expect({ room.reserve(375, for: greedy) }())
     }
 
-    @Test("a hook with too much waiting ends; of an app with too much the inactive hooks lose theirs first, then the largest ends")
+    @Test("a hook with an excessive backlog ends; an app's inactive hooks lose theirs first, then the largest hook ends")
     func waiting() {
         let limits = BacklogLimits(hook: 100, app: 250)
         let (app, other) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
@@ -157,7 +157,7 @@ struct ScheduleTests {
         #expect(ended(several + [waits(app, 1, inactiveSince: 1)]) == [several[1].hook])
     }
 
-    @Test("of verifications there is one of a hook, and some of an app and of a host")
+    @Test("verifications are limited: one per hook, and several per app and host")
     func verifications() {
         let room = VerificationRoom()
         let (app, id) = (AppID(rawValue: UUID()), WebhookID.random())
@@ -172,7 +172,7 @@ struct ScheduleTests {
         #expect(room.begin(.random(), of: app, at: "b"))
     }
 
-    @Test("nothing of a hook that is held is claimed until the time is over")
+    @Test("a held hook's lanes are not claimed until its hold ends")
     func held() {
         var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<2).map { _ in WebhookID.random() }
@@ -182,7 +182,7 @@ struct ScheduleTests {
         #expect(room.limits(for: places, at: now + .seconds(1)).map(\.id) == hooks)
     }
 
-    @Test("work that does not end in time is not waited for")
+    @Test("work that does not end in time is abandoned")
     func limited() async {
         let end = Wakeup()
         let late = await within(.milliseconds(1)) { () -> Int in

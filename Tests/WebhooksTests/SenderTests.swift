@@ -54,7 +54,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a status is what it is; a redirect is not followed; an endless body does not matter")
+    @Test("any status is returned, a redirect is not followed, and an endless body does no harm")
     func statuses() async throws {
         let receiver = try await WebhookReceiver.start()
         receiver.set(.answer(500), for: "/500")
@@ -73,7 +73,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a receiver that does not answer has its time")
+    @Test("a receiver that does not answer is limited by the timeout")
     func hanging() async throws {
         let receiver = try await WebhookReceiver.start()
         receiver.set(.hang, for: "/hangs")
@@ -83,7 +83,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a name server that does not answer takes no longer than a receiver, and one thread for each name, whatever is asked")
+    @Test("a silent name server takes no longer than a receiver, and one thread per name")
     func slowNames() async throws {
         let receiver = try await WebhookReceiver.start()
         let asked = Mutex(0)
@@ -104,7 +104,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a request that comes when the service ends is interrupted, which is no verdict about the receiver")
+    @Test("a request at the end of the service is interrupted, which is no verdict about the receiver")
     func shutDown() async throws {
         let receiver = try await WebhookReceiver.start()
         let sender = HTTPSender(
@@ -115,7 +115,7 @@ struct SenderTests {
         await receiver.stop()
     }
 
-    @Test("nor is it a verdict when the service ends before a name is looked up, or between that and the request")
+    @Test("a shutdown before a name lookup, or before the request, is no verdict about the receiver")
     func shutDownMeanwhile() async throws {
         let receiver = try await WebhookReceiver.start()
         let names = NameLookup()
@@ -126,7 +126,7 @@ struct SenderTests {
         #expect(HTTPSender.problem(for: HTTPClientError.alreadyShutdown) == .interrupted)
     }
 
-    @Test("an app has few names looked up at a time; what is beyond that is not asked for, and other apps have theirs looked up")
+    @Test("an app's concurrent name lookups are limited, and other apps' names are still looked up")
     func namesOfAnApp() async throws {
         let asked = Mutex(0)
         let isOver = DispatchSemaphore(value: 0)
@@ -151,7 +151,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a name that cannot be found is not asked for again at once")
+    @Test("a name that cannot be resolved is not looked up again at once")
     func unknownName() async throws {
         let asked = Mutex(0)
         let names = NameLookup { _ in
@@ -165,7 +165,7 @@ struct SenderTests {
         await names.shutDown()
     }
 
-    @Test("if the first address of a name has no server, the next one is called the next time")
+    @Test("if the first address of a name has no server, the next request uses the second")
     func addresses() async throws {
         let receiver = try await WebhookReceiver.start()
         let addresses = try ["127.0.0.2", "127.0.0.1"].map { try #require(IPAddress($0)) }
@@ -176,7 +176,7 @@ struct SenderTests {
         }
     }
 
-    @Test("names that lead to private addresses are not called, nor is a port at which no server listens")
+    @Test("names of private addresses, and ports without a server, are not called")
     func refused() async throws {
         let receiver = try await WebhookReceiver.start()
         let gone = receiver.url("/")
@@ -194,7 +194,7 @@ struct SenderTests {
     }
 
     @Test(
-        "a reason is the end of a sentence; for a status it is worded as the protocol has it",
+        "a failure reason is the end of a sentence, and a status has the protocol's wording",
         arguments: [
             (.status(404, "Not Found"), "due to unexpected response status: 404 Not Found"),
             (.status(299, ""), "due to unexpected response status: 299"),
@@ -206,7 +206,7 @@ struct SenderTests {
         ] as [(ReceiverFault, String)])
     func causes(_ fault: ReceiverFault, _ cause: String) { #expect(fault.cause == cause) }
 
-    @Test("whatever goes wrong with a request is a clause, which can follow \"because\"")
+    @Test("every request error is a clause that can follow \"because\"")
     func clauses() {
         let errors: [any Error] = [
             HTTPClientError.connectTimeout, HTTPClientError.deadlineExceeded, HTTPClientError.remoteConnectionClosed,
@@ -224,7 +224,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a certificate is verified, also for the name, although the address is the one that was checked")
+    @Test("a certificate is verified for its name, although the connection uses the checked address")
     func certificates() async throws {
         let own = try TestIdentity(names: ["localhost"])
         let other = try TestIdentity(names: ["elsewhere.test"])

@@ -9,7 +9,7 @@ import Testing
 @testable import Webhooks
 
 /// Removal, retention and redelivery of events, against PostgreSQL.
-@Suite("what webhooks keep")
+@Suite("retention of webhook data")
 struct SweepTests {
     private static let week = 7 * 86_400
 
@@ -40,7 +40,7 @@ struct SweepTests {
         try await database.store.sweep(keep: .seconds(Self.week), portion: portion, deadline: HookDatabase.soon)
     }
 
-    @Test("what is left of hooks that are gone goes, and what hooks were not told that are inactive for a week; of all, attempts that are older")
+    @Test("a sweep deletes data of deleted hooks, events of hooks inactive for a week, and old attempts")
     func swept() async throws {
         try await HookDatabase.run { database in
             let (active, young) = (try await database.hook(), try await database.hook(status: "inactive", inactiveFor: Self.week - 60))
@@ -58,7 +58,7 @@ struct SweepTests {
         }
     }
 
-    @Test("more hooks than a portion are gone through")
+    @Test("a sweep processes more hooks than one batch")
     func many() async throws {
         try await HookDatabase.run { database in
             for _ in 0..<7 { try await database.addPendingEvents(try await database.hook()) }
@@ -83,7 +83,7 @@ struct SweepTests {
         }
     }
 
-    @Test("the backlog counts the lanes of active hooks, those that fail, and since when the oldest of the others could have been sent")
+    @Test("the backlog counts active hooks' lanes, failing ones, and the wait of the oldest other lane")
     func backlog() async throws {
         try await HookDatabase.run { database in
             let (hook, inactive) = (try await database.hook(), try await database.hook(status: "inactive"))
@@ -102,7 +102,7 @@ struct SweepTests {
         }
     }
 
-    @Test("an event goes when no outbox and no listed attempt refers to it, told of or found by the sweep")
+    @Test("an event is deleted when no outbox and no listed attempt refers to it, directly or by the sweep")
     func collected() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -131,7 +131,7 @@ struct SweepTests {
         }
     }
 
-    @Test("a hook that has too much waiting ends, and loses it at the next sweep if its app has too much; a hook of a suspended app ends")
+    @Test("a hook with an excessive backlog ends and loses it if its app's is excessive; suspended apps' hooks end")
     func limited() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
@@ -164,7 +164,7 @@ struct SweepTests {
         try await database.store.outcome(RedeliverEvent(app: database.app, id: hook, event: event, limit: 2), deadline: HookDatabase.soon)
     }
 
-    @Test("an event that waits for another attempt is tried at once, also one that is sent again; one that was delivered gets a lane of its own")
+    @Test("a pending event is retried at once, also a redelivered one; a delivered one gets a separate lane")
     func redelivered() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()

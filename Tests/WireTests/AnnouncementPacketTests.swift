@@ -20,7 +20,7 @@ import Testing
         return renderer.tails(for: change, version: .v3).map { packet($0) }
     }
 
-    @Test("an announcement is a message without a conversation, showing its reader's status alone")
+    @Test("an announcement is a message without a conversation, with only its reader's status")
     func object() {
         let value = written { renderer.writeAnnouncement(announcement(), for: ben.userID, version: .v3, into: &$0) }
         #expect(value["id"] == .string("layer:///announcements/\(messageUUID)") && value["conversation"] == .null)
@@ -34,7 +34,7 @@ import Testing
         #expect(read["parts"]?[0]?["id"] == .string("layer:///announcements/\(messageUUID)/parts/0"))
     }
 
-    @Test("it is created, read and removed by packets of the user's own log")
+    @Test("packets of the user's own log create, read and remove an announcement")
     func packetsOfIt() {
         let created = packets(.announced(announcement()))
         #expect(created.count == 1 && created[0]["body"]?["operation"] == .string("create"))
@@ -48,7 +48,7 @@ import Testing
         #expect(packets(.obsolete).isEmpty)
     }
 
-    @Test("following is the creation of an identity, unfollowing its deletion")
+    @Test("a follow is the creation of an identity, an unfollow its deletion")
     func following() {
         let followed = packets(.followed(Identity(basic: ana)))
         #expect(followed.map { $0["body"]?["operation"] } == [.string("create")])
@@ -58,7 +58,7 @@ import Testing
         #expect(packets(.identityChanged(Identity(basic: ana)))[0]["body"]?["object"]?["id"] == .string("layer:///identities/ana"))
     }
 
-    @Test("blocking is a property of the other's identity, told to the one who blocks and never to the other")
+    @Test("a block is a property of the other's identity, sent only to the user who blocks")
     func blocking() {
         let changed = packets(.blocksChanged(blocked: [ana.userID], unblocked: [UserID(trusted: "cleo")]))
         #expect(changed.map { $0["body"]?["object"]?["id"] } == [.string("layer:///identities/ana"), .string("layer:///identities/cleo")])
@@ -71,7 +71,7 @@ import Testing
         #expect(packets(.blockedBy(ana.userID, isBlocked: true)).isEmpty)
     }
 
-    @Test("what clients send about devices and following is checked")
+    @Test("client requests about devices and following are validated")
     func bodies() throws {
         let body = try PushTokenBody(json(#"{"token":"t","type":"apns","device_id":"d","apns_bundle_id":"b","ios_version":null}"#))
         #expect(body.token == "t" && body.deviceID == "d" && body.apnsBundleID == "b" && body.iosVersion == nil)

@@ -23,7 +23,7 @@ struct ChangePacketTests {
         changePacket(#"{"operation":"update","object":\#(Self.conversationObject),"position":7,"data":\#(data)}"#)
     }
 
-    @Test("a new conversation is shown to all alike, empty")
+    @Test("a new conversation has the same packet for all users, without messages")
     func conversationCreated() {
         let expected = changePacket(
             """
@@ -39,7 +39,7 @@ struct ChangePacketTests {
         #expect(packets(.conversationCreated(nil)).isEmpty)
     }
 
-    @Test("participants who stay, and those removed, are told what changed; with the identities of those added")
+    @Test("remaining and removed participants receive the changes, with the identities of added ones")
     func participantsChanged() {
         let content = Change.Content.participantsChanged(added: [cleo], removed: [ana.userID], distinctCleared: true, conversation: nil)
         let cleoJSON =
@@ -55,7 +55,7 @@ struct ChangePacketTests {
         #expect(packets(again) == [conversationUpdate(#"[{"operation":"remove","property":"participants","id":"layer:///identities/ana"}]"#)])
     }
 
-    @Test("those added get the whole conversation instead")
+    @Test("added participants receive the whole conversation instead")
     func added() {
         let content = Change.Content.participantsChanged(added: [cleo], removed: [], distinctCleared: true, conversation: sampleConversation())
         #expect(packets(content, for: cleo.userID).isEmpty)
@@ -76,7 +76,7 @@ struct ChangePacketTests {
         #expect(body?["data"] == data)
     }
 
-    @Test("metadata is told as operations on paths; an emptied tree as an empty object")
+    @Test("metadata changes are operations on paths, and an emptied tree is an empty object")
     func metadataChanged() {
         let effects = [
             MetadataEffect(path: MetadataPath(trusted: "old.key"), value: nil),
@@ -93,7 +93,7 @@ struct ChangePacketTests {
             ])
     }
 
-    @Test("a deleted conversation is gone for all")
+    @Test("a conversation deletion applies to all users")
     func conversationDeleted() {
         #expect(
             packets(.conversationDeleted) == [
@@ -103,7 +103,7 @@ struct ChangePacketTests {
             ])
     }
 
-    @Test("a message is told before what it means to its conversation, with counts", arguments: WireVersion.allCases)
+    @Test("a message packet precedes its conversation's update, with counts", arguments: WireVersion.allCases)
     func messageCreatedForRecipient(version: WireVersion) {
         let message = sampleMessage(notification: #"{"text":"hi"}"#)
         let plain = ObjectTests.messageJSON(version: version)
@@ -119,7 +119,7 @@ struct ChangePacketTests {
             ])
     }
 
-    @Test("the sender sees their message as read, without notification and unread count")
+    @Test("senders see their message as read, without notification and unread count")
     func messageCreatedForSender() {
         let message = sampleMessage(notification: #"{"text":"hi"}"#)
         let plain = ObjectTests.messageJSON(unread: false)
@@ -134,7 +134,7 @@ struct ChangePacketTests {
             ])
     }
 
-    @Test("a replay tells no counts, and nothing of a message that is gone")
+    @Test("a replay has no counts, and only the deletion of a deleted message")
     func messageCreatedInReplay() {
         let replayed = packets(.messageCreated(id: messageID, ordinal: 1, sampleMessage()), includesCounts: false)
         #expect(replayed.count == 2)
@@ -142,7 +142,7 @@ struct ChangePacketTests {
         #expect(packets(.messageCreated(id: messageID, ordinal: 1, nil)).isEmpty)
     }
 
-    @Test("a thousand recipients of one status share a rendering; sender and versions do not")
+    @Test("a thousand recipients of one status share a rendering, separate from the sender's and other versions'")
     func sharing() {
         let users = (1000..<2000).map { UserID(trusted: "user\($0)") }
         let message = sampleMessage(
@@ -154,7 +154,7 @@ struct ChangePacketTests {
         #expect(Variant(of: change, for: users[0], version: .v3) != Variant(of: change, for: users[0], version: .v3, includesCounts: false))
     }
 
-    @Test("in a large conversation the shared packet has a gap for the reader's own status, filled for each")
+    @Test("a shared packet of a large conversation has a gap for each reader's own status")
     func largeConversation() {
         let many = (10..<40).map { Message.Recipient(userID: UserID(trusted: "user.\($0)é"), status: .sent) }
         let message = sampleMessage(recipients: [.init(userID: ana.userID, status: .read)] + many, notification: "{}")
@@ -173,7 +173,7 @@ struct ChangePacketTests {
         }
     }
 
-    @Test("receipts are told per message, dots in ids escaped; only the reader's count follows")
+    @Test("receipts are sent per message, with escaped dots in ids, followed by only the reader's count")
     func receipts() {
         let other = MessageID(rawValue: uuid(partUUID))
         let receipts = [
@@ -199,7 +199,7 @@ struct ChangePacketTests {
         #expect(packets(.receipts(receipts), for: ben.userID, includesCounts: false).count == 2)
     }
 
-    @Test("all read is an operation, and the reader's count follows")
+    @Test("a read of all messages is an operation, followed by the reader's count")
     func allRead() {
         let operation = json(
             """
@@ -215,7 +215,7 @@ struct ChangePacketTests {
         #expect(packets(content, for: ben.userID, includesCounts: false) == [operation])
     }
 
-    @Test("a deleted message goes, and counts and the last message follow as each sees them")
+    @Test("a message deletion is followed by counts and the last message for each user")
     func messageDeleted() {
         let deleted = MessageID(rawValue: uuid(partUUID))
         let conversation = #"{"id":"layer:///conversations/\#(conversationUUID)"}"#
@@ -248,7 +248,7 @@ struct ChangePacketTests {
         #expect(forBen == [goes, conversationUpdate("[\(set)\(ObjectTests.messageJSON(version: .v2))},\(counts)]")])
     }
 
-    @Test("current numbers at the end of a replay")
+    @Test("a replay ends with current counts")
     func numbers() {
         let tail = renderer.countsChanged(conversationID, at: Position(7))
         #expect(tail.needsCounts)
@@ -259,7 +259,7 @@ struct ChangePacketTests {
                 ))
     }
 
-    @Test("the texts hold no white space between tokens", arguments: WireVersion.allCases)
+    @Test("the texts contain no white space between tokens", arguments: WireVersion.allCases)
     func compact(version: WireVersion) {
         let change = sampleChange(.messageCreated(id: messageID, ordinal: 1, sampleMessage(parts: [])))
         for tail in renderer.tails(for: change, variant: Variant(of: change, for: ben.userID, version: version)) {
@@ -269,7 +269,7 @@ struct ChangePacketTests {
         }
     }
 
-    @Test("heads and gaps of all lengths are announced as they are written", arguments: [0, 9, 10, 99, 100, 12_345, .max] as [Int64])
+    @Test("heads and gaps of all lengths equal their announced length", arguments: [0, 9, 10, 99, 100, 12_345, .max] as [Int64])
     func lengths(number: Int64) {
         for content in [
             Change.Content.messageCreated(id: messageID, ordinal: 1, sampleMessage()), .conversationDeleted,

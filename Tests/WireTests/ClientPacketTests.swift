@@ -7,7 +7,7 @@ import Testing
 struct ClientPacketTests {
     private func parse(_ text: String) throws -> ClientPacket { try ClientPacket(parsing: ByteBuffer(string: text)) }
 
-    @Test("requests are read, with and without object and data")
+    @Test("requests are parsed, with and without object and data")
     func requests() throws {
         let full = try parse(
             #"{"type":"request","body":{"method":"Message.create","object_id":"layer:///conversations/\#(conversationUUID)","data":{"a":1},"request_id":"r4","x":0},"y":0}"#
@@ -25,7 +25,7 @@ struct ClientPacketTests {
         }
     }
 
-    @Test("a request holds what decides its place among others; the rest of its data is parsed from its frame")
+    @Test("a parsed request has its scheduling data; the rest is parsed from its frame later")
     func outline() throws {
         let text = #"{"type":"request","body":{"method":"Message.create","request_id":"r","data":{"id":"x","parts":[{"body":"y"}],"ordered":true}}}"#
         guard case .request(let request) = try parse(text) else {
@@ -43,20 +43,20 @@ struct ClientPacketTests {
         #expect(try ClientPacket.data(in: ByteBuffer(string: #"{"type":"request","body":{}}"#)) == .null)
     }
 
-    @Test("a request about a conversation needs its id")
+    @Test("a request about a conversation requires its id")
     func objectID() {
         #expect(failure { _ = try ClientPacket.Request(id: "r", method: "m").conversationID() }?.code == .missingProperty)
         #expect(failure { _ = try ClientPacket.Request(id: "r", method: "m", objectID: "x").conversationID() }?.property == "object_id")
     }
 
-    @Test("typing signals are read", arguments: TypingAction.allCases)
+    @Test("typing signals are parsed", arguments: TypingAction.allCases)
     func typing(action: TypingAction) throws {
         let body = #""type":"typing_indicator","object":{"id":"layer:///conversations/\#(conversationUUID)"},"data":{"action":"\#(action.rawValue)"}"#
         #expect(try parse(#"{"type":"signal","body":{\#(body)}}"#) == .typing(conversationID, action, requestID: nil))
         #expect(try parse(#"{"type":"signal","body":{\#(body),"request_id":"r2"}}"#) == .typing(conversationID, action, requestID: "r2"))
     }
 
-    @Test("a signal about something that is no conversation is dropped, and refused if it wants a response")
+    @Test("a signal about an invalid conversation is dropped, or refused if it requests a response")
     func otherSignal() throws {
         let body = #""type":"typing_indicator","object":{"id":"layer:///channels/\#(conversationUUID)"},"data":{"action":"started"}"#
         #expect(try parse(#"{"type":"signal","body":{\#(body)}}"#) == .dropped)
@@ -67,7 +67,7 @@ struct ClientPacketTests {
     }
 
     @Test(
-        "a signal of a type or with an action that is not known is dropped: a later version of the protocol may have it",
+        "a signal of an unknown type or action is dropped, since later versions may define it",
         arguments: [
             #"{"type":"signal","body":{"type":"dance"}}"#, #"{"type":"signal","body":{"type":"dance","object":{"id":"x"},"data":[]}}"#,
             #"{"type":"signal","body":{"type":"typing_indicator","object":{"id":"\#(conversationUUID)"},"data":{"action":"singing"}}}"#,
@@ -92,7 +92,7 @@ struct ClientPacketTests {
     }
 
     @Test(
-        "frames that can only be answered by a failure say which",
+        "frames that allow only a failure response name the reason",
         arguments: [
             (#"{"type":"request","body":{"request_id":"r1"}}"#, "", Failure.Code.missingProperty, "method"),
             (#"{"type":"request","body":{"request_id":"r1","method":7}}"#, "", .invalidProperty, "method"),

@@ -9,7 +9,7 @@ struct ConversationPatchTests {
     @Test("an empty patch is valid")
     func empty() throws { #expect(try ConversationPatch(json("[]")).isEmpty) }
 
-    @Test("operations are read in order, each kind apart")
+    @Test("operations are parsed in order, each kind separately")
     func reads() throws {
         let patch = try ConversationPatch(
             json(
@@ -35,14 +35,14 @@ struct ConversationPatchTests {
             ])
     }
 
-    @Test("needless escapes are understood")
+    @Test("unnecessary escapes are accepted")
     func escapes() throws {
         let patch = try ConversationPatch(json(#"[{"operation":"set","property":"\\metadata.\\a","value":"1"}]"#))
         #expect(patch.metadata == [.set(MetadataPath(trusted: "a"), leaves: [leaf("a", "1")])])
     }
 
     @Test(
-        "what cannot be taken is refused by name",
+        "invalid operations are refused by name",
         arguments: [
             ("{}", Failure.Code.invalidRequest, nil), ("null", .invalidRequest, nil), ("[1]", .invalidRequest, "0"), ("[[]]", .invalidRequest, "0"),
             (#"[{}]"#, .invalidRequest, "0.operation"),
@@ -95,7 +95,7 @@ struct ConversationPatchTests {
         #expect(result?.property == property)
     }
 
-    @Test("keys that JavaScript keeps for itself can be deleted, and so can those that only look like them be set")
+    @Test("keys reserved by JavaScript can be deleted, and similar keys can be set")
     func reservedKeys() throws {
         let patch = try ConversationPatch(
             json(
@@ -106,7 +106,7 @@ struct ConversationPatchTests {
         #expect(patch.metadata.map(\.path.dotted) == ["a.__proto__.b", "constructor", "Prototype"])
     }
 
-    @Test("values, depths and paths are held to their limits, exactly")
+    @Test("values, depths and paths have exact limits")
     func limits() {
         func set(_ path: String, _ value: String) -> JSONValue {
             json(#"[{"operation":"set","property":"metadata.\#(path)","value":\#(value)}]"#)
@@ -124,7 +124,7 @@ struct ConversationPatchTests {
         #expect(failure { _ = try ConversationPatch(set(long + "kkk", "\"1\"")) }?.property == "metadata")
     }
 
-    @Test("a short request cannot become a hundred times as many paths")
+    @Test("a short request cannot expand to a hundred times as many paths")
     func expansion() {
         let path = String(repeating: "p", count: 1000)
         func tree(_ count: Int) -> String { "{" + (0..<count).map { "\"k\($0)\":\"\"" }.joined(separator: ",") + "}" }
@@ -137,7 +137,7 @@ struct ConversationPatchTests {
         #expect(failure { _ = try CreateConversationBody(json(creation)) }?.code == .invalidRequest)
     }
 
-    @Test("a failure does not repeat a path of any length")
+    @Test("a failure does not repeat an arbitrarily long path")
     func longPaths() {
         for path in [String(repeating: "p", count: 100_000), "metadata." + String(repeating: "é", count: 100_000)] {
             let result = failure { _ = try ConversationPatch(json(#"[{"operation":"set","property":"\#(path)","value":"x"}]"#)) }
@@ -145,7 +145,7 @@ struct ConversationPatchTests {
         }
     }
 
-    @Test("segments are escaped and read back", arguments: ["a", "a.b", "\\", "a\\.b", "layer:///identities/ben.o", "é.😀"])
+    @Test("path segments survive escaping and parsing", arguments: ["a", "a.b", "\\", "a\\.b", "layer:///identities/ben.o", "é.😀"])
     func segments(segment: String) {
         #expect(PatchPath.segments(of: "x." + PatchPath.escape(segment) + ".y") == ["x", segment, "y"])
     }

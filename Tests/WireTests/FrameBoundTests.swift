@@ -36,7 +36,7 @@ struct FrameBoundTests {
         (0..<count).map { MessagePart(id: UUID(), mimeType: "text/plain", body: text(300) + "\($0)", size: 300) }
     }
 
-    @Test("4 MB, and a packet of just that size is one; a byte more is told in two")
+    @Test("a packet of exactly 4 MB stays whole, and a larger one is split in two")
     func bound() {
         #expect(Renderer.frameBytes == 4_194_304)
         func count(_ bytes: Int) -> (text: Int, packets: Int) {
@@ -52,7 +52,7 @@ struct FrameBoundTests {
         #expect(count(room + 1).packets == 2)
     }
 
-    @Test("a conversation is created without metadata that has no room, and updates at its own position set it", arguments: [WireVersion.v2, .v3])
+    @Test("an oversized conversation is created without metadata, and updates at its position set it", arguments: [WireVersion.v2, .v3])
     func metadata(_ version: WireVersion) throws {
         let view = sampleView(lastMessage: sampleMessage(), metadata: MetadataTree(leaves: leaves(60)))
         let told = packets(small.conversationCreated(view, for: cleo.userID, version: version, at: Position(2)))
@@ -77,7 +77,7 @@ struct FrameBoundTests {
         #expect(packets(small.tails(for: new, variant: Variant(of: new, for: ben.userID, version: version))).count == told.count)
     }
 
-    @Test("so it is with participants, of whom the reader is among the first, and with the parts of the last message")
+    @Test("oversized participants, with the reader among the first, and parts of the last message follow in updates")
     func participants() {
         let people = (0..<200).map { BasicIdentity(userID: UserID(trusted: "user\($0)"), displayName: text(60)) } + [cleo]
         var view = sampleView(lastMessage: sampleMessage(parts: parts(40)))
@@ -101,7 +101,7 @@ struct FrameBoundTests {
                 .allSatisfy { $0["property"] != .string("participants") })
     }
 
-    @Test("operations are told in as many packets as it takes, in their order")
+    @Test("operations are split into several packets, in order")
     func updates() {
         let people = (0..<100).map { BasicIdentity(userID: UserID(trusted: "user\($0)"), displayName: text(120)) }
         let contents: [Change.Content] = [
@@ -121,7 +121,7 @@ struct FrameBoundTests {
         }
     }
 
-    @Test("a message is told with the parts for which there is room, and updates add the others; to 2.0 it is told whole")
+    @Test("an oversized message is sent with fitting parts and updates for the others; 2.0 gets it whole")
     func messages() {
         let message = sampleMessage(notification: #"{"text":"n"}"#, parts: parts(60))
         let change = sampleChange(.messageCreated(id: messageID, ordinal: 1, message))
@@ -145,7 +145,7 @@ struct FrameBoundTests {
         #expect(packets(small.tails(for: deleted, variant: Variant(of: deleted, for: ben.userID, version: .v3))).count > 3)
     }
 
-    @Test("a response has as much as there is room for, and what follows it brings the rest")
+    @Test("a response has the data that fits, and following packets have the rest")
     func responses() {
         let view = sampleView(metadata: MetadataTree(leaves: leaves(60)))
         let found = packets(small.responses(to: "r", method: "Conversation.create", view: view, for: ben.userID, version: .v3))

@@ -3,13 +3,13 @@ import NIOCore
 import StrataWire
 import Testing
 
-@Suite("texts that are checked and not built")
+@Suite("validation of JSON without building it")
 struct JSONOutlineTests {
     private static let outline = JSONOutline([("a", nil), ("b", JSONOutline([("c", nil)]))])
 
     private func outline(_ text: String) throws -> JSONValue { try JSONReader.outline(ByteBuffer(string: text), keeping: Self.outline).value }
 
-    @Test("named members are built, of one name the last; other members, arrays and objects of no outline are not")
+    @Test("named members are built, the last of duplicates; other members, arrays and objects without outline are not")
     func members() throws {
         #expect(try outline(#"{"x":{"a":1},"a":"1","b":{"d":[1],"c":true,"e":"\u00e9"},"a":2}"#) == json(#"{"a":2,"b":{"c":true}}"#))
         #expect(try outline(#"{"a":[1,2],"b":{"c":{"a":1}}}"#) == json(#"{"a":[],"b":{"c":{}}}"#))
@@ -35,7 +35,7 @@ struct JSONOutlineTests {
     private static func storage(_ text: String) -> Int { text.utf8.count > 15 ? 32 + text.utf8.count : 0 }
 
     @Test(
-        "the estimate of parsed bytes is not below what is allocated, and at most four times as much",
+        "the estimate of parsed bytes is at least the allocated size, and at most four times that",
         arguments: [
             #"{"":0}"#, "[]", "[0]", "[[0]]", #"{"":{"":{"":0}}}"#, #""a text of more than fifteen bytes""#,
             #"{"a name of more than fifteen bytes":"x"}"#,

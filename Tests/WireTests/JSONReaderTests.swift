@@ -6,7 +6,7 @@ import Testing
 
 struct JSONReaderTests {
     @Test(
-        "values are read as what they are",
+        "values are parsed with their types",
         arguments: [
             ("null", JSONValue.null), (" true ", .bool(true)), ("\t\r\nfalse\n", .bool(false)), ("0", .integer(0)), ("-0", .integer(0)),
             ("123", .integer(123)), ("9223372036854775807", .integer(.max)), ("-9223372036854775808", .integer(.min)),
@@ -24,7 +24,7 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "everything else is refused, with the place and the reason",
+        "invalid JSON is refused, with the position and the reason",
         arguments: [
             ("", 0, JSONError.Reason.unexpectedEnd), ("  ", 2, .unexpectedEnd), ("nul", 3, .unexpectedEnd), ("nulL", 0, .invalidLiteral),
             ("True", 0, .unexpectedCharacter), ("truex", 4, .trailingData), ("1 2", 2, .trailingData), ("{}{}", 2, .trailingData),
@@ -64,7 +64,7 @@ struct JSONReaderTests {
         #expect(error?.reason == .invalidUTF8)
     }
 
-    @Test("nesting is limited, exactly")
+    @Test("nesting has an exact limit")
     func depth() throws {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let inner = open == "[" ? "" : "1"
@@ -86,7 +86,7 @@ struct JSONReaderTests {
         #expect(error?.reason == .numberOutOfRange)
     }
 
-    @Test("of members with the same name the last one counts, and all are kept")
+    @Test("the last of several members with the same name counts, and all are kept")
     func duplicates() throws {
         let value = try JSONReader.parse(#"{"a":1,"b":2,"a":3}"#)
         #expect(value["a"] == .integer(3))
@@ -94,7 +94,7 @@ struct JSONReaderTests {
         #expect(value["c"] == nil)
     }
 
-    @Test("accessors give nil for other kinds")
+    @Test("accessors return nil for other types")
     func accessors() {
         let value = json(#"{"s":"x","b":true,"a":[1,2.0,1e3,1.5],"n":null,"o":{}}"#)
         #expect(value["s"]?.stringValue == "x")
@@ -112,7 +112,7 @@ struct JSONReaderTests {
         #expect(value.stringValue == nil && value.arrayValue == nil && value.integerValue == nil)
     }
 
-    @Test("an error tells where and why, and nothing of the content")
+    @Test("an error has the position and reason, and no content")
     func description() throws {
         let error = #expect(throws: JSONError.self) { try JSONReader.parse(#"{"secret":"pass" "word"}"#) }
         #expect(error?.description == "a character that cannot stand here at byte 17")
@@ -120,7 +120,7 @@ struct JSONReaderTests {
         #expect(error?.failure.message.contains("secret") == false)
     }
 
-    @Test("a view of a buffer is read from its own start")
+    @Test("a buffer slice is parsed from its own start")
     func view() throws {
         var buffer = ByteBuffer(string: "xx[1]")
         buffer.moveReaderIndex(forwardBy: 2)

@@ -12,7 +12,7 @@ struct JSONWriterTests {
         return String(buffer: writer.buffer)
     }
 
-    @Test("commas stand where they must")
+    @Test("values and members are separated by commas")
     func structure() {
         let result = text { writer in
             writer.beginObject()
@@ -56,7 +56,7 @@ struct JSONWriterTests {
         #expect(text { $0.int(value) } == String(value))
     }
 
-    @Test("every character is escaped as it must be, and no other")
+    @Test("exactly the required characters are escaped")
     func escapes() throws {
         for code in (0...0x2100).map({ UInt32($0) }) + [0xfffd, 0xffff, 0x10000, 0x1f600, 0x10ffff] {
             guard let scalar = Unicode.Scalar(code) else { continue }
@@ -79,7 +79,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("long and short strings, with and without storage of their own, are written alike")
+    @Test("long and short strings, with and without contiguous storage, are written alike")
     func substrings() {
         for count in [0, 1, 15, 16, 17, 100, 10_000] {
             let long = String(repeating: "é\"", count: count)
@@ -87,7 +87,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("what is written is read back as it was, whatever it is")
+    @Test("every written value is parsed back unchanged")
     func roundTrip() throws {
         for seed in 0..<3000 {
             var generator = SeededGenerator(seed: UInt64(seed))

@@ -24,7 +24,7 @@ struct JavaScriptTextTests {
         ] as [(String, UInt32?)])
     func indexes(_ text: String, _ index: UInt32?) { #expect(text.arrayIndex == index) }
 
-    @Test("members whose names are array indexes come first, by number; the others keep their order")
+    @Test("members whose names are array indexes come first, by number, and others keep their order")
     func order() {
         let names = ["b", "10", "02", "9", "a", "4294967295", "4294967294", "-1", "0", "__proto__"]
         #expect(names.inJavaScriptOrder { $0 } == ["0", "9", "10", "4294967294", "b", "02", "a", "4294967295", "-1", "__proto__"])
@@ -34,7 +34,7 @@ struct JavaScriptTextTests {
     }
 
     @Test(
-        "a number is written as Number::toString has it",
+        "a number is written like Number::toString",
         arguments: [
             ("0", "0"), ("-0", "0"), ("-0.0", "0"), ("1.0", "1"), ("1.50", "1.5"), ("-1.5", "-1.5"), ("100", "100"), ("1e2", "100"),
             ("9007199254740992", "9007199254740992"), ("9007199254740993", "9007199254740992"), ("9223372036854775807", "9223372036854776000"),
@@ -45,7 +45,7 @@ struct JavaScriptTextTests {
         ])
     func numbers(_ read: String, _ written: String) { #expect(text { $0.javaScript(json(read)) } == written) }
 
-    @Test("strings have the escapes of JSON.stringify, and no others")
+    @Test("strings have exactly the escapes of JSON.stringify")
     func strings() {
         let value = JSONValue.string("\u{1}\u{8}\t\n\u{b}\u{c}\r\u{1f}\"\\/\u{7f}\u{80}é\u{2028}\u{2029}\u{feff}😀")
         #expect(
@@ -101,7 +101,7 @@ struct JavaScriptTextTests {
             }
     }
 
-    @Test("the body of every event is what JSON.stringify makes of JSON.parse of it")
+    @Test("the body of every event equals JSON.stringify of its JSON.parse")
     func events() throws {
         for body in bodies() {
             let again = Self.stringified(try JSONReader.parse(body))
@@ -160,7 +160,7 @@ struct JavaScriptTextTests {
 
     private static let node = ["/usr/bin/node", "/usr/local/bin/node"].first { FileManager.default.isExecutableFile(atPath: $0) }
 
-    @Test("JavaScript itself leaves the bodies, and numbers of all magnitudes, as they are", .enabled(if: node != nil))
+    @Test("JavaScript itself leaves the bodies, and numbers of all magnitudes, unchanged", .enabled(if: node != nil))
     func javaScript() throws {
         var random = SeededGenerator(seed: 27)
         let numbers = (0..<5000).map { _ in Self.textOf(.number(random.double())) }

@@ -14,7 +14,7 @@ struct ListTests {
         }
     }
 
-    @Test("messages come with conversations by number, or from the first unread one on; anything else is refused by name")
+    @Test("conversations include messages by number, or from the first unread one; other values are refused by name")
     func messages() throws {
         func query(_ text: String?) throws -> LoadedMessages? { try ConversationsQuery { $0 == "messages" ? text : nil }.messages }
         #expect(try query(nil) == nil)
@@ -28,7 +28,7 @@ struct ListTests {
         }
     }
 
-    @Test("identities are asked for by user ids and identity ids, each once, in the order asked for")
+    @Test("identities are requested by user ids and identity ids, each once, in request order")
     func identities() throws {
         func users(_ values: String...) throws -> [String] { try IdentitiesQuery(ids: values).users.map(\.rawValue) }
         #expect(try users("ben,ana,ben") == ["ben", "ana"])
@@ -42,7 +42,7 @@ struct ListTests {
         #expect(failure { _ = try users(hundred.joined(separator: ","), "another") }?.detail == .property("ids"))
     }
 
-    @Test("an app's own server spells a bare user id as it is, also on behalf of a user; a client escapes it")
+    @Test("an app's own server spells a bare user id literally, also on behalf of a user; a client escapes it")
     func spelling() throws {
         func from(_ text: String, _ sender: RequestSender) throws -> UserID? {
             try UsersQuery(from: sender) { $0 == "from_id" ? text : nil }.fromID
@@ -63,7 +63,7 @@ struct ListTests {
     }
 
     @Test(
-        "the URL of the next page repeats the parameters of the request, and is a URL whatever they were",
+        "the URL of the next page repeats the request's parameters, and is always a valid URL",
         arguments: [
             (nil, ""), ("", ""), ("page_size=7", "page_size=7&"), ("page_size=7&sort_by=last_message", "page_size=7&sort_by=last_message&"),
             ("from_id=x&page_size=7&from_id=y", "page_size=7&"), ("from_id", ""), ("a=%2C%20+;&b", "a=%2C%20+;&b&"),
@@ -75,13 +75,13 @@ struct ListTests {
         #expect(renderer.nextPage(ofList: "/conversations", query: query, after: conversationID.layerID) == "<\(url)>; rel=\"next\"")
     }
 
-    @Test("a user id that is escaped in an identity id is escaped once more in a URL")
+    @Test("a user id that is escaped in an identity id is escaped again in a URL")
     func nextIdentity() {
         let url = renderer.url(ofList: "/identities", after: UserID(trusted: "a b").layerID)
         #expect(url == "https://chat.example.org/identities?from_id=layer%3A%2F%2F%2Fidentities%2Fa%2520b")
     }
 
-    @Test("a loaded conversation is a conversation with messages, and says where they go on")
+    @Test("a loaded conversation has messages and the cursor of the next ones")
     func loaded() throws {
         let view = sampleView(lastMessage: sampleMessage())
         for isCut in [false, true] {

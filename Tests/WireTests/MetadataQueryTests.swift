@@ -14,7 +14,7 @@ import Testing
         MetadataCondition(path: MetadataPath(trusted: path), test: test)
     }
 
-    @Test("equality, presence and prefix are read, also of a path whose last key is the name of a test")
+    @Test("equality, presence and prefix are parsed, also for a path whose last key is an operator's name")
     func read() throws {
         #expect(try condition(("page_size", "1"), ("metadata.status", "open")) == expected("status", .equals("open")))
         #expect(try condition(("metadata.a.b-c_9", "")) == expected("a.b-c_9", .equals("")))
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "what cannot be taken is refused by the name of the parameter",
+        "invalid parameters are refused by name",
         arguments: [
             ("metadata", "x"), ("metadata.", "x"), ("metadata.a..b", "x"), ("metadata.a b", "x"),
             ("metadata.status.exists", "false"), ("metadata.status.exists", ""), ("metadata.status", String(repeating: "x", count: 2049)),
@@ -49,7 +49,7 @@ import Testing
         #expect(throws: Failure.self) { try condition(("metadata.a", "1"), ("metadata.a", "1")) }
     }
 
-    @Test("a condition goes with pages, and not with another order or with messages")
+    @Test("a condition combines with pages, and not with another order or with messages")
     func together() throws {
         let open = expected("status", .equals("open"))
         func query(_ parameters: [String: String]) throws(Failure) -> ConversationsQuery {
@@ -65,7 +65,7 @@ import Testing
         #expect(try FoundConversationsQuery(condition: open) { ["page_size": "7"][$0] }.page.pageSize == 7)
     }
 
-    @Test("an index names a key path of metadata; anything else is refused as the property")
+    @Test("an index has a key path of metadata, and other paths are refused as the property")
     func property() throws {
         #expect(try IndexBody(json(#"{"property": "metadata.a.b"}"#)).path.dotted == "a.b")
         for property in ["", "status", "metadata", "metadata.", "metadata.a..b", "metadata.a/b", "metadata.__proto__", "participants"] {
@@ -76,7 +76,7 @@ import Testing
         #expect(missing?.code == .missingProperty)
     }
 
-    @Test("an index is shown with its state, and where it is found")
+    @Test("an index has its state and its URL")
     func object() {
         let renderer = Renderer(baseURL: "https://host/apps/a", webSocketURL: "wss://host")
         let time = Timestamp(microseconds: 1_000_000)

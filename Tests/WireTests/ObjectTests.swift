@@ -32,13 +32,13 @@ struct ObjectTests {
             """
     }
 
-    @Test("a message for its recipient, in both versions", arguments: WireVersion.allCases)
+    @Test("a message has a rendering for its recipient, in both versions", arguments: WireVersion.allCases)
     func message(version: WireVersion) {
         let value = written { renderer.writeMessage(sampleMessage(), for: ben.userID, version: version, into: &$0) }
         #expect(value == json(Self.messageJSON(version: version)))
     }
 
-    @Test("whether a message is unread depends on the reader")
+    @Test("the reader determines whether a message is unread")
     func unread() {
         let read = sampleMessage(recipients: [.init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .read)])
         for (message, reader, expected) in [
@@ -49,7 +49,7 @@ struct ObjectTests {
         }
     }
 
-    @Test("a notification is shown only where asked for, and only to those who have not read the message")
+    @Test("a notification is shown only on request, and only to those who have not read the message")
     func notification() {
         let message = sampleMessage(notification: #"{"text":"hi"}"#)
         #expect(written { renderer.writeMessage(message, for: ben.userID, version: .v3, into: &$0) }["notification"] == nil)
@@ -81,7 +81,7 @@ struct ObjectTests {
         #expect(v3?[1]?["url"] == .string("https://chat.example.org/messages/\(messageUUID)/parts/\(conversationUUID)"))
     }
 
-    @Test("in a large conversation the sender sees all statuses, others only the sender's and their own")
+    @Test("the sender in a large conversation sees all statuses, others only the sender's and their own")
     func largeConversation() {
         let many = (10..<40).map { Message.Recipient(userID: UserID(trusted: "user\($0)"), status: .delivered) }
         let message = sampleMessage(recipients: [.init(userID: ana.userID, status: .read)] + many)
@@ -96,7 +96,7 @@ struct ObjectTests {
         #expect(all?.objectValue?.count == 25)
     }
 
-    @Test("a conversation as a participant sees it")
+    @Test("a conversation has a rendering for its participants")
     func conversation() {
         let value = written { renderer.writeConversation(sampleView(lastMessage: sampleMessage()), for: ben.userID, version: .v2, into: &$0) }
         #expect(
@@ -136,7 +136,7 @@ struct ObjectTests {
         #expect(written { renderer.writeIdentity(Identity(basic: cleo), into: &$0) }["metadata"] == .object([]))
     }
 
-    @Test("odd user ids are encoded in ids and URLs, and verbatim in user_id")
+    @Test("unusual user ids are encoded in ids and URLs, and literal in user_id")
     func oddUser() {
         let value = written { renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "a/b \"é")), into: &$0) }
         #expect(value["id"] == .string("layer:///identities/a%2Fb%20%22%C3%A9"))
@@ -157,7 +157,7 @@ struct ObjectTests {
         }
     }
 
-    @Test("a failure's data tells what it is about")
+    @Test("a failure's data names its subject")
     func failureDetails() {
         func data(_ detail: Failure.Detail, for reader: UserID? = ben.userID) -> JSONValue? {
             written { renderer.writeFailure(Failure(.conflict, "x", detail: detail), for: reader, version: .v3, into: &$0) }["data"]
@@ -171,7 +171,7 @@ struct ObjectTests {
         #expect(data(.conversation(sampleView()), for: nil) == .object([]))
     }
 
-    @Test("URLs are built from the base, with or without a slash at its end")
+    @Test("URLs are built from a base with or without a trailing slash")
     func urls() {
         let renderer = Renderer(baseURL: "https://h:8443/chat/", webSocketURL: "wss://h:8443/chat//")
         #expect(renderer.baseURL == "https://h:8443/chat")
@@ -188,7 +188,7 @@ struct ObjectTests {
     }
 
     @Test(
-        "the version is found in an Accept header",
+        "the version is parsed from an Accept header",
         arguments: [
             ("application/vnd.layer+json; version=3.0", WireVersion.v3), ("application/vnd.layer+json;version=2.0", .v2),
             ("application/vnd.layer+json; charset=utf-8; version=\"3.0\"", .v3), ("text/html, Application/vnd.layer+JSON ; Version = 2.0 , */*", .v2),
@@ -202,7 +202,7 @@ struct ObjectTests {
     }
 
     @Test(
-        "the Server API has two versions more, whose objects are those of 2.0",
+        "the Server API has two more versions, whose objects equal those of 2.0",
         arguments: [
             ("application/vnd.layer+json; version=1.0", ServerVersion.v1, WireVersion.v2), ("application/vnd.layer+json;version=\"1.1\"", .v1_1, .v2),
             ("application/vnd.layer+json ; version = 2.0", .v2, .v2), ("application/vnd.layer+json; version=3.0", .v3, .v3),
@@ -229,7 +229,7 @@ struct ObjectTests {
         #expect(renderer.nextPage(ofList: "/conversations", query: nil, after: "c").contains("https://chat.test/apps/a/users/u/conversations?"))
     }
 
-    @Test("the version is that of the subprotocol")
+    @Test("the version equals that of the subprotocol")
     func subprotocols() {
         #expect(WireVersion(subprotocol: "layer-2.0") == .v2)
         #expect(WireVersion(subprotocol: "layer-3.0") == .v3)

@@ -15,7 +15,7 @@ struct OtherPacketTests {
         return tails.map { packet($0) }
     }
 
-    @Test("a conversation hidden on the user's devices goes wholly, or what lies before a position")
+    @Test("a conversation hidden on the user's devices disappears completely, or up to a position")
     func conversationHidden() {
         let object = ChangePacketTests.conversationObject
         #expect(
@@ -28,7 +28,7 @@ struct OtherPacketTests {
             ])
     }
 
-    @Test("a conversation that is visible again is created with the user's view", arguments: WireVersion.allCases)
+    @Test("a restored conversation is created with the user's view", arguments: WireVersion.allCases)
     func conversationShown(version: WireVersion) {
         let view = sampleView(lastMessage: sampleMessage())
         let shown = packets(.conversationShown(view), version: version)
@@ -38,7 +38,7 @@ struct OtherPacketTests {
         #expect(packets(.conversationShown(nil)).isEmpty)
     }
 
-    @Test("a message hidden on the user's devices goes, and the conversation follows as the user sees it")
+    @Test("a message hidden on the user's devices disappears, and the conversation is updated for that user")
     func messageHidden() {
         let goes = { (conversation: String) in
             changePacket(
@@ -62,7 +62,7 @@ struct OtherPacketTests {
         #expect(other.last?["body"]?["data"]?[0]?["value"] == json(ObjectTests.messageJSON(version: .v2)))
     }
 
-    @Test("messages hidden up to a position go, and the counts of what is left follow")
+    @Test("messages hidden up to a position disappear, and the remaining counts follow")
     func messagesHidden() {
         let object = ChangePacketTests.conversationObject
         let goes = #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":16384}}"#
@@ -77,7 +77,7 @@ struct OtherPacketTests {
                 == [changePacket(goes), changePacket(left(#"{"operation":"set","property":"last_message","value":null},"# + counts))])
     }
 
-    @Test("what a former participant keeps goes when it is deleted for all")
+    @Test("a former participant loses messages and conversations that are deleted for all")
     func formerDeletions() {
         let named = #","conversation":{"id":"layer:///conversations/\#(conversationUUID)"}"#
         let goes = changePacket(
@@ -93,7 +93,7 @@ struct OtherPacketTests {
             ])
     }
 
-    @Test("an identity's update tells everything, or what differs")
+    @Test("an identity update has everything, or the differences")
     func identityChanged() {
         let identity = Identity(basic: ben, metadata: ["team": "blue"])
         let all = packets(.identityChanged(identity))
@@ -118,7 +118,7 @@ struct OtherPacketTests {
                     #"{"operation":"update","object":\#(Self.benObject),"data":[{"operation":"set","property":"first_name","value":null}]}"#))
     }
 
-    @Test("presence is told by its two leaves")
+    @Test("presence is sent as two leaves")
     func presence() {
         #expect(
             packet(renderer.presenceChanged(ben.userID, to: Presence(status: .away, lastSeenAt: created)))
@@ -143,7 +143,7 @@ struct OtherPacketTests {
         #expect(written { renderer.writePresenceChanges([], into: &$0) } == json(#"{"changes":[]}"#))
     }
 
-    @Test("a typing signal carries its sender", arguments: TypingAction.allCases)
+    @Test("a typing signal has its sender", arguments: TypingAction.allCases)
     func typing(action: TypingAction) {
         #expect(
             packet(renderer.typing(conversationID, sender: ana, action: action), counter: 21)
@@ -154,7 +154,7 @@ struct OtherPacketTests {
                     """))
     }
 
-    @Test("responses echo the request, and always have data")
+    @Test("responses repeat the request's id and always have data")
     func responses() {
         let success = renderer.response(to: "r\"7", method: "Counter.read") { writer in
             writer.beginObject()

@@ -24,7 +24,7 @@ import Testing
         return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: version)).map { packet($0, reader: reader) }
     }
 
-    @Test("rich content is shown with where it can be fetched")
+    @Test("rich content is shown with its download location")
     func content() {
         let value = written { renderer.writeMessage(edited(), for: ben.userID, version: .v3, into: &$0) }["parts"]?[1]
         let id = conversationUUID
@@ -39,7 +39,7 @@ import Testing
                     """))
     }
 
-    @Test("a changed part is an update of the part and of its message's time")
+    @Test("a changed part updates the part and its message's time")
     func changed() {
         let sent = packets([.changed(uuid(partUUID))], .v3)
         let part = "layer:///messages/\(messageUUID)/parts/\(partUUID)"
@@ -75,7 +75,7 @@ import Testing
         #expect(renderer.tails(for: gone, variant: Variant(of: gone, for: ben.userID, version: .v3)).isEmpty)
     }
 
-    @Test("2.0 clients get the message whole, as each of them sees it")
+    @Test("2.0 clients receive the whole message, in each user's view")
     func version2() {
         for reader in [ana.userID, ben.userID] {
             let sent = packets([.changed(uuid(partUUID))], .v2, for: reader)

@@ -10,7 +10,7 @@ import Testing
         return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: .v3)).map { packet($0, reader: reader) }
     }
 
-    @Test("receipts of a large conversation are told to the sender and the reader only")
+    @Test("receipts of a large conversation are sent to the sender and the reader only")
     func narrow() {
         let receipts = [
             Change.Receipt(user: ben.userID, messageID: messageID, ordinal: 1, status: .read, sender: ana.userID, audience: .senderAndReader),
@@ -25,7 +25,7 @@ import Testing
         #expect(packets(.receipts(receipts), for: cleo.userID, counts: counts).isEmpty)
     }
 
-    @Test("all read is told to those named, and to the reader")
+    @Test("a read of all messages is sent to the named users and the reader")
     func allRead() {
         let content = Change.Content.allRead(user: ben.userID, upTo: Position(5), audience: [ana.userID])
         #expect(packets(content, for: ben.userID).count == 2)
@@ -33,7 +33,7 @@ import Testing
         #expect(packets(content, for: cleo.userID).isEmpty)
     }
 
-    @Test("where receipts are switched off, each reader sees their own status, and the sender what they may know")
+    @Test("with receipts disabled, readers see only their own status, and the sender the permitted ones")
     func switchedOff() {
         var message = sampleMessage(recipients: [
             .init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .read, shownStatus: .delivered),

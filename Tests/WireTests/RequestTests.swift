@@ -5,7 +5,7 @@ import StrataWire
 import Testing
 
 struct RequestTests {
-    @Test("a conversation is asked for with identity ids and bare user ids, duplicates collapsed")
+    @Test("a conversation is requested with identity ids and bare user ids, without duplicates")
     func createConversation() throws {
         let body = try CreateConversationBody(
             json(
@@ -19,7 +19,7 @@ struct RequestTests {
         #expect(body.metadata?.leaves.map(\.path.dotted) == ["a.b", "d"])
     }
 
-    @Test("null is the same as absent, and the defaults are the protocol's")
+    @Test("null equals an absent member, and the defaults are the protocol's")
     func createConversationDefaults() throws {
         for text in [#"{"participants":[]}"#, #"{"participants":[],"distinct":null,"metadata":null,"id":null}"#] {
             let body = try CreateConversationBody(json(text))
@@ -30,7 +30,7 @@ struct RequestTests {
     }
 
     @Test(
-        "a conversation that cannot be taken is refused by name",
+        "an invalid conversation is refused by name",
         arguments: [
             ("[]", Failure.Code.invalidRequest, nil), ("\"x\"", .invalidRequest, nil), ("{}", .missingProperty, "participants"),
             (#"{"participants":null}"#, .missingProperty, "participants"), (#"{"participants":"ana"}"#, .invalidProperty, "participants"),
@@ -55,7 +55,7 @@ struct RequestTests {
         #expect(result?.property == property)
     }
 
-    @Test("metadata is held to its limits, exactly")
+    @Test("metadata has exact limits")
     func metadataLimits() throws {
         func body(_ metadata: String) -> JSONValue { json(#"{"participants":[],"metadata":\#(metadata)}"#) }
         func nested(_ depth: Int) -> String { String(repeating: #"{"k":"#, count: depth) + "\"v\"" + String(repeating: "}", count: depth) }
@@ -71,7 +71,7 @@ struct RequestTests {
         #expect(try CreateConversationBody(body("{\(keys)}")).metadata?.leaves.count == 20_000)
     }
 
-    @Test("of metadata keys given twice the last one counts, whatever it holds")
+    @Test("the last of duplicate metadata keys counts, with any value")
     func metadataDuplicates() throws {
         let body = try CreateConversationBody(json(#"{"participants":[],"metadata":{"a":{"b":"x"},"c":"1","a":"y","c":"2"}}"#))
         #expect(
@@ -81,7 +81,7 @@ struct RequestTests {
                 ]))
     }
 
-    @Test("the small bodies are read")
+    @Test("small request bodies are parsed")
     func smallBodies() throws {
         let session = try SessionBody(json(#"{"identity_token":"t","app_id":"layer:///apps/staging/\#(partUUID)"}"#))
         #expect(session.identityToken == "t" && session.appID.rawValue == uuid(partUUID))
@@ -100,7 +100,7 @@ struct RequestTests {
     }
 
     @Test(
-        "presence is set to what was chosen",
+        "presence is set to the chosen status",
         arguments: [
             ("[]", nil), (#"[{"operation":"set","property":"status","value":"auto"}]"#, .auto),
             (
@@ -112,7 +112,7 @@ struct RequestTests {
         #expect(try PresenceUpdateBody(json(text)).status == status)
     }
 
-    @Test("small bodies that cannot be taken are refused by name")
+    @Test("invalid small bodies are refused by name")
     func badSmallBodies() {
         func check(_ code: Failure.Code, _ property: String?, _ location: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
             let result = failure(body)
@@ -141,7 +141,7 @@ struct RequestTests {
         check(.invalidProperty, "mood") { _ = try PresenceUpdateBody(json(#"[{"operation":"set","property":"mood","value":"x"}]"#)) }
     }
 
-    @Test("queries have defaults and are cut to what is allowed")
+    @Test("queries have defaults and are limited to the permitted values")
     func queries() throws {
         func query(_ values: [String: String]) throws -> ConversationsQuery { try ConversationsQuery { values[$0] } }
         #expect(try query([:]).page.pageSize == 100)
@@ -161,7 +161,7 @@ struct RequestTests {
         #expect(failure { _ = try UsersQuery { ["from_id": "a/b"][$0] } }?.property == "from_id")
     }
 
-    @Test("a deletion must say for whom")
+    @Test("a deletion requires a mode")
     func deletion() throws {
         func query(_ values: [String: String]) throws -> DeletionQuery { try DeletionQuery { values[$0] } }
         #expect(try query(["mode": "all_participants"]).mode == .allParticipants)
@@ -175,7 +175,7 @@ struct RequestTests {
         #expect(failure { _ = try query(["mode": "my_devices", "leave": "maybe"]) }?.property == "leave")
     }
 
-    @Test("a conversation's deletion from the own devices may say up to where")
+    @Test("a conversation's deletion from the own devices may have a position")
     func deletionUpTo() throws {
         func query(_ values: [String: String]) throws -> ConversationDeletionQuery { try ConversationDeletionQuery { values[$0] } }
         #expect(try query(["mode": "my_devices", "leave": "true"]).upTo == nil)
@@ -190,7 +190,7 @@ struct RequestTests {
         #expect(failure { _ = try query(["position": "12"]) }?.property == "mode")
     }
 
-    @Test("receipts of many messages name each once")
+    @Test("bulk receipts name each message once")
     func receipts() throws {
         let (first, second) = ("layer:///messages/\(messageUUID)", "layer:///messages/\(partUUID)")
         let shouted = "layer:///messages/\(messageUUID.uppercased())"

@@ -10,7 +10,7 @@ struct SendMessageTests {
     private func parse(_ text: String, version: WireVersion = .v3) throws -> SendMessageBody { try SendMessageBody(json(text), version: version) }
     private func part(_ members: String) -> String { #"{"parts":[{"mime_type":"text/plain","body":"x"},{\#(members)}]}"# }
 
-    @Test("a message as stock clients of 3.0 send it")
+    @Test("a message in the format of 3.0 stock clients is accepted")
     func version3() throws {
         let body = try parse(
             """
@@ -27,7 +27,7 @@ struct SendMessageTests {
         #expect(body.notification == #"{"text":"hi","recipients":{"layer:///identities/b":{"text":"é"}}}"#)
     }
 
-    @Test("clients of 2.0 do not name their parts, and what they might send is ignored")
+    @Test("2.0 clients do not name their parts, and extra members are ignored")
     func version2() throws {
         let body = try parse(#"{"parts":[{"mime_type":"text/plain","body":"a","id":7},{"mime_type":"text/plain","body":"b"}]}"#, version: .v2)
         #expect(body.id == nil)
@@ -35,7 +35,7 @@ struct SendMessageTests {
         #expect(body.parts[0].id != body.parts[1].id)
     }
 
-    @Test("ids are compared without regard to case")
+    @Test("ids are compared case-insensitively")
     func upperCase() throws {
         let body = try parse(
             #"{"id":"\#(messageUUID.uppercased())","parts":[{"id":"layer:///messages/\#(messageUUID)/parts/\#(partUUID.uppercased())","mime_type":"x","body":""}]}"#
@@ -44,7 +44,7 @@ struct SendMessageTests {
     }
 
     @Test(
-        "a message that cannot be taken is refused by name, with the index of the part",
+        "an invalid message is refused by name, with the index of the part",
         arguments: [
             ("[]", Failure.Code.invalidRequest, nil), ("{}", .missingProperty, "parts"), (#"{"parts":null}"#, .missingProperty, "parts"),
             (#"{"parts":{}}"#, .invalidProperty, "parts"), (#"{"parts":[]}"#, .invalidProperty, "parts"),
@@ -62,7 +62,7 @@ struct SendMessageTests {
     }
 
     @Test(
-        "a part that cannot be taken is refused by name",
+        "an invalid part is refused by name",
         arguments: [
             (#""mime_type":"x""#, Failure.Code.missingProperty, "parts.1.body"), (#""mime_type":"x","body":null"#, .missingProperty, "parts.1.body"),
             (#""mime_type":"x","body":{}"#, .invalidProperty, "parts.1.body"),
@@ -85,7 +85,7 @@ struct SendMessageTests {
         #expect(result?.property == property)
     }
 
-    @Test("part ids must lie under the message's own id and differ")
+    @Test("part ids must be below the message's own id and differ")
     func partIDs() {
         func parts(_ ids: [String]) -> String {
             let parts = ids.map { #"{"id":"\#($0)","mime_type":"x","body":""}"# }.joined(separator: ",")
@@ -101,7 +101,7 @@ struct SendMessageTests {
         #expect(failure { _ = try parse(parts([good, partUUID.uppercased()])) }?.property == "parts.1.id")
     }
 
-    @Test("inline bodies are held to their limits, exactly")
+    @Test("inline bodies have exact limits")
     func inlineLimits() throws {
         #expect(try parse(part(#""mime_type":"x","body":"\#(Self.longest)""#)).parts[1].size == 4096)
         // A character outside of the basic multilingual plane counts twice.
@@ -112,7 +112,7 @@ struct SendMessageTests {
         #expect(try parse(part(#""mime_type":"x","body":"\#(exact)","encoding":"base64""#)).parts[1].size == 2048)
     }
 
-    @Test("the number of parts and their sum are limited, exactly")
+    @Test("the number of parts and their total size have exact limits")
     func messageLimits() throws {
         func parts(_ count: Int, _ body: String) -> String {
             let part = #"{"mime_type":"x","body":"\#(body)"}"#
@@ -128,7 +128,7 @@ struct SendMessageTests {
     }
 
     @Test(
-        "a notification never refuses a message",
+        "an invalid notification never refuses a message",
         arguments: [
             ("null", nil), ("\"x\"", nil), ("[]", nil), ("{}", "{}"), (#"{"a":[1,null,{"b":1.5}]}"#, #"{"a":[1,null,{"b":1.5}]}"#),
             (#"{"text":"\#(String(repeating: "x", count: 17_000))"}"#, nil),

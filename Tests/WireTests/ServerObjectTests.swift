@@ -23,7 +23,7 @@ struct ServerObjectTests {
 
     // MARK: Conversations
 
-    @Test("a conversation of 1.x names its participants by their ids; since 2.0 they are identities", arguments: ServerVersion.allCases)
+    @Test("a conversation of 1.x has participant ids, and since 2.0 identities", arguments: ServerVersion.allCases)
     func conversation(_ version: ServerVersion) {
         let value = written { server(version).writeConversation(sampleConversation(), into: &$0) }
         let participants =
@@ -43,7 +43,7 @@ struct ServerObjectTests {
                     """))
     }
 
-    @Test("in a user's view it has the last message and the unread count, and its URLs lead below the user; one who left sees no participants")
+    @Test("a user's view has last message, unread count and URLs below the user; a former participant sees no participants")
     func userView() {
         let view = written { server(.v1, reader: ben.userID).writeConversation(sampleView(lastMessage: sampleMessage()), into: &$0) }
         #expect(view["url"] == .string("\(Self.base)/users/ben.o/conversations/\(conversationUUID)"))
@@ -55,7 +55,7 @@ struct ServerObjectTests {
 
     // MARK: Messages
 
-    @Test("the answer to a creation in 1.x has what means something for a new message, and parts with no more than was sent")
+    @Test("a creation answer in 1.x has only members that apply to a new message, and parts as sent")
     func created1() {
         for version in [ServerVersion.v1, .v1_1] {
             #expect(
@@ -70,7 +70,7 @@ struct ServerObjectTests {
         }
     }
 
-    @Test("the answer to a creation in 3.0 has a channel and parts with ids; in 2.0 the same without the channel")
+    @Test("a creation answer in 3.0 has a channel and part ids, and in 2.0 no channel")
     func created3() {
         let parts = """
             [{"id":"layer:///messages/\(messageUUID)/parts/\(partUUID)","mime_type":"text/plain","body":"Train leaves at 8","encoding":null,"content":null}]
@@ -83,7 +83,7 @@ struct ServerObjectTests {
         #expect(message(.v2, .created)["parts"] == json(parts))
     }
 
-    @Test("a reading in 1.x has every member, null where there is no value")
+    @Test("a read answer in 1.x has every member, null without a value")
     func read1() {
         #expect(
             message(.v1, .read)
@@ -98,7 +98,7 @@ struct ServerObjectTests {
                     """))
     }
 
-    @Test("a reading in 3.0 has every member, and parts that can be reached")
+    @Test("a read answer in 3.0 has every member, and parts with URLs")
     func read3() {
         let url = "\(conversationURL)/messages/\(messageUUID)"
         #expect(
@@ -119,7 +119,7 @@ struct ServerObjectTests {
         #expect(names(of: message(.v2, .read)) == names(of: message(.v3, .read)).filter { !absent.contains($0) })
     }
 
-    @Test("an event has no members that belong to one user; in 1.x it is written as a reading")
+    @Test("an event has no members of a single user, and in 1.x equals a read answer")
     func event() {
         let expected = ["id", "url", "position", "conversation", "parts", "sent_at", "sender", "recipient_status"]
         for version in [ServerVersion.v2, .v3] { #expect(names(of: message(version, .event)) == expected) }
@@ -127,7 +127,7 @@ struct ServerObjectTests {
         #expect(message(.v1, .event) == message(.v1, .read))
     }
 
-    @Test("a sender that has only a name is one without an id since 2.0, and a name in 1.x")
+    @Test("a sender with only a name has no id since 2.0, and is a name in 1.x")
     func named() {
         var named = sampleMessage()
         named.sender = .name("Concierge")
@@ -141,7 +141,7 @@ struct ServerObjectTests {
         #expect(client["sender"] == identity && client["is_unread"] == .bool(true))
     }
 
-    @Test("the server is shown every recipient's status, however many there are and whatever others are shown")
+    @Test("the server sees every recipient's status, in conversations of any size")
     func statuses() {
         var large = sampleMessage(
             recipients: (0..<40).map { .init(userID: UserID(trusted: "u\(10 + $0)"), status: .delivered, shownStatus: .sent) })
@@ -153,7 +153,7 @@ struct ServerObjectTests {
         #expect(seen == json(#"{"u11":"delivered"}"#))
     }
 
-    @Test("a sender who does not take part is not among the recipients, in large conversations either")
+    @Test("a sender who is not a participant is no recipient, in large conversations too")
     func bot() {
         var large = sampleMessage(recipients: (0..<40).map { .init(userID: UserID(trusted: "u\(10 + $0)"), status: .sent) })
         large.sender = .user(BasicIdentity(userID: UserID(trusted: "bot"), displayName: "Bot"))
@@ -163,7 +163,7 @@ struct ServerObjectTests {
 
     // MARK: Parts
 
-    @Test("encoded text comes as text; what is no text stays encoded")
+    @Test("encoded text is returned as text, and other content stays encoded")
     func encoded() {
         let parts = [
             MessagePart(id: uuid(partUUID), mimeType: "image/png", body: "w6k=", encoding: "base64", size: 2),
@@ -176,7 +176,7 @@ struct ServerObjectTests {
         #expect(names(of: bare?[0]) == ["mime_type", "body"] && names(of: bare?[1]) == ["mime_type", "body", "encoding"])
     }
 
-    @Test("encoded text comes as text in the answer to an announcement", arguments: ServerVersion.allCases)
+    @Test("encoded text is returned as text in the answer to an announcement", arguments: ServerVersion.allCases)
     func encodedAnnouncement(_ version: ServerVersion) {
         let parts = [
             MessagePart(id: uuid(partUUID), mimeType: "text/plain", body: "w6k=", encoding: "base64", size: 2),
@@ -193,7 +193,7 @@ struct ServerObjectTests {
         #expect(names(of: sent["parts"]?[0]) == names(of: message?[0]) && names(of: sent["parts"]?[1]) == names(of: message?[1]))
     }
 
-    @Test("rich content is described with the URL at which the server finds a fresh one")
+    @Test("rich content is described with the server's URL for a fresh download URL")
     func content() {
         let id = ContentID(rawValue: uuid(messageUUID))
         let part = MessagePart(id: uuid(partUUID), mimeType: "video/mp4", body: nil, size: 5000, contentID: id)
@@ -213,7 +213,7 @@ struct ServerObjectTests {
 
     // MARK: Failures
 
-    @Test("the object in an error is the server's", arguments: ServerVersion.allCases)
+    @Test("an error contains the server's object", arguments: ServerVersion.allCases)
     func failure(_ version: ServerVersion) {
         let failure = Failure(.conflict, "There is one.", detail: .conversation(sampleView()))
         let value = written { server(version).writeFailure(failure, into: &$0) }

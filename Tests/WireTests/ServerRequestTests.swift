@@ -11,7 +11,7 @@ struct ServerRequestTests {
         try ServerMessageBody(json(text), version: version)
     }
 
-    @Test("a sender is an identity since 2.0, by its id or by the user's; in 1.x it is a user or a name, and more members are ignored")
+    @Test("a sender since 2.0 is an identity or user id; in 1.x a user or name, with extra members ignored")
     func senders() throws {
         for version in [ServerVersion.v2, .v3] {
             for id in ["layer:///identities/team%2Fana", "team/ana"] {
@@ -26,7 +26,7 @@ struct ServerRequestTests {
     }
 
     @Test(
-        "what is wrong with a message is told by name: first what is missing",
+        "message errors are named, missing properties first",
         arguments: [
             ("{}", ServerVersion.v3, Failure.Code.missingProperty, "sender_id"), ("{}", .v1, .missingProperty, "sender"),
             (#"{"sender":{"user_id":"a"}}"#, .v1, .missingProperty, "parts"), (#"{"sender_id":"a"}"#, .v2, .missingProperty, "parts"),
@@ -43,7 +43,7 @@ struct ServerRequestTests {
         #expect(found?.code == code && found?.property == property)
     }
 
-    @Test("text is held to a number of bytes, also after decoding")
+    @Test("text has a limit in bytes, also after decoding")
     func bytes() throws {
         func body(_ text: String) -> String { #"{"sender_id":"a","parts":[{"mime_type":"x","body":"\#(text)"}]}"# }
         #expect(try message(body(String(repeating: "é", count: 1024))).content.parts[0].size == 2048)
@@ -52,7 +52,7 @@ struct ServerRequestTests {
         #expect(try message(body("")).content.parts[0].size == 0)
     }
 
-    @Test("what is said of the size of content is passed on, for the service to compare; what is no number of bytes is no size of any content")
+    @Test("a stated content size is passed to the service for comparison, and an invalid one matches no content")
     func statedSizes() throws {
         func stated(_ member: String) throws -> Int? {
             let body = #"{"sender_id":"a","parts":[{"mime_type":"x","content":{"id":"layer:///content/\#(messageUUID)"\#(member)}}]}"#
@@ -64,14 +64,14 @@ struct ServerRequestTests {
         for member in [#","size":-3000"#, #","size":"3000""#, #","size":3000.5"#, #","size":{}"#] { #expect(try stated(member) == -1) }
     }
 
-    @Test("an empty text for an id or an encoding is none")
+    @Test("an empty text as an id or encoding equals an absent one")
     func empty() throws {
         let body = try message(#"{"id":"","sender_id":"a","parts":[{"id":"","mime_type":"x","body":"","encoding":""}]}"#)
         #expect(body.content.id == nil && body.content.parts.map(\.body) == [""])
         #expect(try CreateConversationBody(json(#"{"id":"","participants":["a"]}"#), from: .server).id == nil)
     }
 
-    @Test("an announcement may have an id, and an empty text for an id or an encoding is none there, too", arguments: ServerVersion.allCases)
+    @Test("an announcement may have an id, and an empty text as an id or encoding equals an absent one", arguments: ServerVersion.allCases)
     func announcements(_ version: ServerVersion) throws {
         func announcement(_ id: String, _ part: String) throws -> AnnouncementBody {
             let sender = version < .v2 ? #""sender":{"name":"Team"}"# : #""sender_id":"ana""#
@@ -88,7 +88,7 @@ struct ServerRequestTests {
         #expect(empty?.code == .invalidProperty && empty?.property == "parts.0.body")
     }
 
-    @Test("a part has a body or content: without both the body is wrong, while a type is missing")
+    @Test("a part requires a body or content: without both the body is invalid, and a missing type is missing")
     func emptyParts() throws {
         let one = failure { _ = try PartBody.fromServer(json(#"{"mime_type":"x"}"#)) }
         #expect(one?.code == .invalidProperty && one?.property == "body")
@@ -97,7 +97,7 @@ struct ServerRequestTests {
         #expect(try PartBody.fromServer(json(#"{"id":"","body":"x"}"#)) == json(#"{"body":"x"}"#))
     }
 
-    @Test("a delay has from 1 to 300 s, and typing no more than that; none is 0")
+    @Test("a delay has from 1 to 300 s, typing at most as many, and 0 means none")
     func schedules() throws {
         func schedule(_ text: String) throws -> ServerMessageBody.Schedule? {
             try message(#"{"sender_id":"a",\#(Self.parts),"schedule":\#(text)}"#).schedule
@@ -130,7 +130,7 @@ struct ServerRequestTests {
         #expect(found?.code == .missingProperty && found?.property == "1.parts")
     }
 
-    @Test("a webhook of 1.0 may name events as they were called before the release; it has their released names, each once")
+    @Test("a webhook of 1.0 may use event names from before the release, and stores each released name once")
     func webhookEvents() throws {
         func events(_ names: String, _ version: String = "1.0") throws -> [String] {
             let body = #"{"version":"\#(version)","target_url":"https://example.org/","secret":"s","events":[\#(names)]}"#
@@ -145,7 +145,7 @@ struct ServerRequestTests {
         }
     }
 
-    @Test("a conversation is created for at least one user, whose id is taken as it is spelled")
+    @Test("a conversation is created for at least one user, whose id is taken literally")
     func conversations() throws {
         let body = try CreateConversationBody(
             json(#"{"participants":["50%","team/ana","layer:///identities/50%25"],"distinct":false,"metadata":null,"significance":3}"#), from: .server
@@ -180,7 +180,7 @@ struct ServerRequestTests {
             ])
     }
 
-    @Test("all metadata can be set and cleared")
+    @Test("all metadata can be set and deleted")
     func metadata() throws {
         let patch = try ConversationPatch(
             json(
@@ -197,7 +197,7 @@ struct ServerRequestTests {
     }
 
     @Test(
-        "what of a patch cannot be taken has the error of the Server API",
+        "an invalid patch has the errors of the Server API",
         arguments: [
             ("{}", Failure.Code.invalidRequest, nil), (#"[{}]"#, .missingProperty, "0.operation"),
             (#"[{"operation":"rename","property":"metadata.a"}]"#, .invalidOperation, "0.operation"),

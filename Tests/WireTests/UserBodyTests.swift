@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("a whole identity has what is named, and null is as if it were not there")
+    @Test("a replaced identity has the named members, and null equals an absent one")
     func whole() throws {
         let body = try IdentityBody(
             json(#"{"display_name":"Ana","first_name":null,"metadata":{"a":"1","b":null},"type":"Bot","user_id":"ana","other":[1]}"#), of: ana)
@@ -25,13 +25,13 @@ import Testing
         #expect(body.metadata == ["a": "1"] && body.kind == .bot && body.keys.isEmpty)
     }
 
-    @Test("an empty type of an identity, and an empty user id, are as if they were not there")
+    @Test("an empty type of an identity, and an empty user id, equal absent ones")
     func emptyTypes() throws {
         let body = try IdentityBody(json(#"{"display_name":"Ana","identity_type":"","type":"","user_id":""}"#), of: ana)
         #expect(body.kind == nil && body.texts == ["display_name": "Ana"])
     }
 
-    @Test("a badge is patched by its property; a patch of no operations says nothing, while a whole one has to say it")
+    @Test("a badge is patched by its property; an empty patch changes nothing, and a replacement requires the property")
     func badge() throws {
         #expect(try BadgeBody(patch: json("[]")).externalUnreadCount == nil)
         let patch = json(#"[{"operation":"set","property":"external_unread_count","value":3}]"#)
@@ -39,7 +39,7 @@ import Testing
         #expect(failure { try BadgeBody(json("{}")) }?.code == .missingProperty)
     }
 
-    @Test("a patch is carried out in its order: what sets the whole metadata undoes what keys were told before")
+    @Test("a patch runs in order: setting the whole metadata overrides earlier keys")
     func patched() throws {
         let body = try IdentityBody(
             patch: json(
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "what cannot be patched is refused, with its name",
+        "an invalid patch is refused by name",
         arguments: [
             (#"{}"#, Failure.Code.invalidRequest, nil), (#"[1]"#, .invalidRequest, nil),
             (#"[{"property":"first_name"}]"#, .missingProperty, "0.operation"), (#"[{"operation":"set"}]"#, .missingProperty, "0.property"),
@@ -75,7 +75,7 @@ import Testing
         if let property { #expect(failure?.detail == .property(property)) }
     }
 
-    @Test("limits are of Unicode scalars; a NUL cannot be stored")
+    @Test("limits count Unicode scalars, and a NUL cannot be stored")
     func limits() throws {
         let long = String(repeating: "é", count: 128)
         #expect(try IdentityBody(.object([.init("display_name", value: .string(long))]), of: ana).texts["display_name"] == long)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("settings of an app and of a user are read, the last operation counts")
+    @Test("settings of an app and of a user are parsed, and the last operation counts")
     func settings() throws {
         let user = try UserPatch(
             json(#"[{"operation":"set","property":"suspended","value":true},{"operation":"set","property":"suspended","value":false}]"#))
@@ -99,7 +99,7 @@ import Testing
         #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"suspended"}]"#)) }?.code == .invalidOperation)
     }
 
-    @Test("an app names the users who may add others, and how often strangers may; other values are refused by the property's name")
+    @Test("an app setting selects who may add users and how often non-followed users may; other values are refused by name")
     func adding() throws {
         let app = try AppPatch(
             json(
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("whom a user is to block is named by value or by id, all of them by an array")
+    @Test("a user to block is named by value or by id, and an array replaces the whole list")
     func blocks() throws {
         let patch = try UserPatch(
             json(
@@ -137,7 +137,7 @@ import Testing
         #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"blocks"}]"#)) }?.code == .invalidOperation)
     }
 
-    @Test("an app's own server spells the users of block lists as they are, or as ids of identities")
+    @Test("an app's own server spells the users of block lists literally, or as ids of identities")
     func blockedAsSpelled() throws {
         for (text, user) in [("team/ana", "team/ana"), ("100%", "100%"), ("a%2Fb", "a%2Fb"), ("layer:///identities/a%2Fb", "a/b")] {
             let id = UserID(trusted: user)
@@ -151,7 +151,7 @@ import Testing
         #expect(failure { try BlockBody(json(#"{"user_id":""}"#)) }?.detail == .property("user_id"))
     }
 
-    @Test("a notification keeps what differs for its recipients, by their ids, whatever they are called by")
+    @Test("a notification keeps its recipient overrides by user id, in any spelling")
     func notification() throws {
         let body = try NotificationBody(
             json(
@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test(
-        "a message without parts is written with an empty list in both versions, and so is the change that took them",
+        "a message without parts has an empty list in both versions, and so has the change that removed them",
         arguments: [WireVersion.v2, .v3])
     func withoutParts(_ version: WireVersion) {
         let renderer = Renderer(baseURL: "https://x.org", webSocketURL: "wss://x.org")

@@ -11,7 +11,7 @@ enum ServerConformance {}
 extension ServerConformance {
     @Suite("rules of the Server API")
     struct Rules {
-        @Test("the names of all rules are different, and in the order of their numbers within a chapter")
+        @Test("every rule has a unique name, and the rules of a chapter are in the order of their numbers")
         func names() {
             let names = ServerRuleTable.all.map(\.name)
             #expect(Set(names).count == names.count, "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys.sorted())")
@@ -21,7 +21,7 @@ extension ServerConformance {
             }
         }
 
-        @Test("a rule is kept, in each version", arguments: ServerRuleTable.cases)
+        @Test("each version keeps each rule", arguments: ServerRuleTable.cases)
         func rules(_ rule: ServerRuleCase) async {
             let outcome = await ServerRunner.shared.outcome(of: rule)
             guard !outcome.failures.isEmpty else { return }

@@ -7,7 +7,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct FollowingTests {
-        @Test("users who were in a conversation together follow each other, for good")
+        @Test("participants of a common conversation follow each other, also after its end")
         func implicit() async throws {
             try await CallsFixture.run { calls in
                 let first = try await calls.conversation(["ben", "cleo"])
@@ -27,7 +27,7 @@ extension StoreTests {
             }
         }
 
-        @Test("following and unfollowing are told once, to the user alone; those they are with now stay followed")
+        @Test("following and unfollowing are sent once, to the user alone; current conversation partners stay followed")
         func explicit() async throws {
             try await CallsFixture.run { calls in
                 try await calls.follow(["zoe", "ana", "zoe", "yan"])
@@ -62,7 +62,7 @@ extension StoreTests {
             }
         }
 
-        @Test("unfollowing outlasts an old conversation, and ends with a new one")
+        @Test("an unfollow survives older conversations and ends with a new one")
         func again() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -77,7 +77,7 @@ extension StoreTests {
             }
         }
 
-        @Test("identities followed are listed newest first, page by page")
+        @Test("a list of followed identities is sorted newest first and paged")
         func list() async throws {
             try await CallsFixture.run { calls in
                 for user in ["u1", "u2", "u3", "u4"] { try await calls.follow([user]) }

@@ -9,7 +9,7 @@ import Testing
     let app = AppID.random()
     let deadline = ContinuousClock.Instant.soon
 
-    @Test("users never heard of have a minimal identity, and asking for it leaves nothing; those who take part have a row, once")
+    @Test("unknown users have a minimal identity and no row; each participant has one row")
     func unknown() async throws {
         try await ServiceFixture.run { service in
             let users = ["zoe", "ana", "Émile", "ana"].map { UserID(trusted: $0) }
@@ -32,7 +32,7 @@ import Testing
         try await service.directory.ensure(users, in: app, deadline: deadline) { () throws(Failure) in true }
     }
 
-    @Test("an identity that is only an id, and that nothing refers to, goes after two looks a day apart; one that is mentioned in between stays")
+    @Test("two sweeps a day apart delete an unreferenced identity that is only an id; a mention between the sweeps keeps it")
     func swept() async throws {
         try await ServiceFixture.run { service in
             let maintenance = Maintenance(
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("many who mention the same new users at once all get them")
+    @Test("concurrent requests that mention the same new users all receive these users")
     func racing() async throws {
         try await ServiceFixture.run { service in
             let users = (0..<40).map { UserID(trusted: "user\($0)") }
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("the same user id in two apps is two users")
+    @Test("one user id in two apps means two users")
     func apps() async throws {
         try await ServiceFixture.run { service in
             let (ana, other) = (UserID(trusted: "ana"), AppID.random())
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test("basic identities are remembered for their lifetime only")
+    @Test("a cache keeps basic identities for their lifetime only")
     func cache() async throws {
         try await ServiceFixture.run { service in
             let ana = UserID(trusted: "ana")

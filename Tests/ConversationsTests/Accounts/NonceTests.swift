@@ -19,7 +19,7 @@ import Testing
         #expect(Nonce.verify(nonce.text, with: key, at: now + 600) == nil)
     }
 
-    @Test("no two nonces are equal")
+    @Test("nonces are unique")
     func unique() {
         #expect(Set((0..<100).map { _ in Nonce.issue(with: key, at: now).digest }).count == 100)
     }
@@ -40,12 +40,12 @@ import Testing
         }
     }
 
-    @Test("garbage is refused", arguments: ["", "abc", String(repeating: "A", count: 56), String(repeating: "=", count: 56), "\u{1F600}"])
+    @Test("malformed nonces are refused", arguments: ["", "abc", String(repeating: "A", count: 56), String(repeating: "=", count: 56), "\u{1F600}"])
     func garbage(_ text: String) {
         #expect(Nonce.verify(text, with: key, at: now) == nil)
     }
 
-    @Test("Base64URL reads what it writes, and only that", arguments: 0..<8)
+    @Test("Base64URL decodes exactly its own output", arguments: 0..<8)
     func base64(_ count: Int) {
         let bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max) }
         let text = Base64URL.encode(bytes)
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(
-        "Base64URL refuses padding, other alphabets, impossible lengths and bits that stand for nothing",
+        "Base64URL refuses padding, other alphabets, impossible lengths and surplus bits",
         arguments: ["A", "AB", "AAAAA", "A+", "A/", "A A"])
     func base64Garbage(_ text: String) {
         #expect(Base64URL.decode(text) == nil)

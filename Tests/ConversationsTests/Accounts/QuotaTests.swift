@@ -13,7 +13,7 @@ extension StoreTests {
     @Suite struct QuotaTests {
         private let quotas = CallsFixture.quotas
 
-        @Test("a user follows as many as the quota says, those they met not counted; what is refused leaves nothing, and unfollowing makes room")
+        @Test("the quota of follows ignores users met in conversations; a refused follow stores nothing, and unfollowing frees quota")
         func followed() async throws {
             try await CallsFixture.run { calls in
                 let most = try #require(quotas.followed)
@@ -32,7 +32,7 @@ extension StoreTests {
             }
         }
 
-        @Test("users met in a conversation that is forgotten stay followed, use up no quota and keep no identity; one who never signed in is dropped")
+        @Test("users met in a deleted conversation stay followed without quota or identity; a user who never signed in is dropped")
         func forgotten() async throws {
             try await CallsFixture.run { calls in
                 let most = try #require(quotas.followed)
@@ -86,7 +86,7 @@ extension StoreTests {
             }
         }
 
-        @Test("to follow users who have an identity locks none of them, so that they can sign in meanwhile")
+        @Test("following users with an identity locks no identity rows, so the users can sign in meanwhile")
         func unlocked() async throws {
             try await CallsFixture.run { calls in
                 try await calls.follow(["eve"], by: "ben")
@@ -98,7 +98,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user who was never met leaves no row when they are unfollowed; one who was met does, and is not followed")
+        @Test("unfollowing a user who was never met deletes the row; unfollowing a user who was met keeps an unfollowed row")
         func unfollowed() async throws {
             try await CallsFixture.run { calls in
                 try await calls.follow(["eve"])
@@ -111,7 +111,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user has as many devices as the quota says; one that is known is renewed, and one long silent makes room")
+        @Test("a user has a device quota; a known device is renewed, and a stale device is replaced")
         func devices() async throws {
             try await CallsFixture.run { calls in
                 let most = try #require(quotas.pushTokens)
@@ -129,7 +129,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user announces as much content as the quotas say; what is in a message does not count")
+        @Test("quotas limit the content that a user announces; content in messages does not count")
         func uploads() async throws {
             try await CallsFixture.run { calls in
                 let (most, bytes) = (try #require(quotas.uploads), Int64(try #require(quotas.uploadBytes)))
@@ -147,7 +147,7 @@ extension StoreTests {
             }
         }
 
-        @Test("all users of an app together announce no more than its quotas say; another app is not concerned")
+        @Test("app quotas limit the content announced by all users of an app; another app is unaffected")
         func appUploads() async throws {
             try await CallsFixture.run { calls in
                 let (most, bytes) = (try #require(quotas.appUploads), Int64(try #require(quotas.appUploadBytes)))
@@ -163,7 +163,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what the database is certain to refuse leaves no identities of those who are named in it")
+        @Test("a write that the database refuses creates no identities of the named users")
         func refusedRequests() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -6,7 +6,7 @@ import Testing
 @testable import Conversations
 
 @Suite struct SessionsTests {
-    @Test("an unknown token is no session")
+    @Test("a session lookup with an unknown token fails")
     func unknown() async throws {
         try await AccountsFixture.run { accounts in
             await #expect(throws: Failure.sessionEnded) {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test("only the digest of a token is stored")
+    @Test("the database stores only the digest of a token")
     func digestOnly() async throws {
         try await AccountsFixture.run { accounts in
             let token = try await accounts.open(accounts.token()).sessionToken
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("an ended session is over, is announced once, and may be ended again")
+    @Test("an ended session stays ended, is announced once, and accepts a second end")
     func ending() async throws {
         try await AccountsFixture.run { accounts in
             let digest = try await accounts.open(accounts.token()).sessionToken.digest
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("a session lives 30 days from its last use, and is written at most once a day")
+    @Test("a session expires 30 days after its last use, and its row is updated at most once a day")
     func sliding() async throws {
         try await AccountsFixture.run { accounts in
             let digest = try await accounts.open(accounts.token()).sessionToken.digest
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("a session tells when it was made, and since when a replay is complete: since then or, if the log begins later, since there")
+    @Test("a session has its creation time and the earliest time of a complete replay: the later of creation and log start")
     func begins() async throws {
         try await AccountsFixture.run { accounts in
             let digest = try await accounts.open(accounts.token()).sessionToken.digest
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("a check names those that are over, in the order asked, and no others")
+    @Test("a session check returns exactly the ended sessions, in request order")
     func checking() async throws {
         try await AccountsFixture.run { accounts in
             let first = try await accounts.open(accounts.token()).sessionToken.digest

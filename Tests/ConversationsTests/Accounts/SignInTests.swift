@@ -8,7 +8,7 @@ import Testing
 @testable import Conversations
 
 @Suite struct SignInTests {
-    @Test("a genuine token opens a session, and creates the identity with what it says")
+    @Test("a genuine token opens a session and creates the identity from its claims")
     func opens() async throws {
         try await AccountsFixture.run { accounts in
             let token = accounts.token()
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("ids may be given as layer ids or bare, and the type as JWT or JWS")
+    @Test("a sign-in accepts layer ids and bare ids, and the types JWT and JWS")
     func spellings() async throws {
         try await AccountsFixture.run { accounts in
             try await accounts.open(
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("a key in PKCS#1 works like one in SubjectPublicKeyInfo")
+    @Test("a PKCS#1 key works like a SubjectPublicKeyInfo key")
     func pkcs1() async throws {
         try await AccountsFixture.run { accounts in
             let key = UUID()
@@ -110,7 +110,7 @@ import Testing
         ("too many metadata keys", { $0.claims["metadata"] = Dictionary(uniqueKeysWithValues: (0..<17).map { ("k\($0)", "v") }) }),
     ]
 
-    @Test("whatever is wrong with a token, it is refused with the same words, and its nonce stays unused")
+    @Test("every invalid token is refused with the same message and leaves its nonce unused")
     func refusals() async throws {
         try await AccountsFixture.run { accounts in
             let nonce = accounts.nonce()
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("garbage is refused, however long")
+    @Test("malformed tokens of any length are refused")
     func garbage() async throws {
         try await AccountsFixture.run { accounts in
             let good = try accounts.token().text()
@@ -138,14 +138,14 @@ import Testing
         }
     }
 
-    @Test("a clock that is a minute ahead is forgiven")
+    @Test("a clock skew of one minute is accepted")
     func skew() async throws {
         try await AccountsFixture.run { accounts in
             try await accounts.open(accounts.token().changed { $0.claims["iat"] = Int(accounts.clock.now.timeIntervalSince1970) + 55 })
         }
     }
 
-    @Test("a nonce is good for ten minutes")
+    @Test("a nonce is valid for ten minutes")
     func expiredNonce() async throws {
         try await AccountsFixture.run { accounts in
             let nonce = accounts.nonce()
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test("a nonce is good once")
+    @Test("a nonce is valid for one use")
     func usedNonce() async throws {
         try await AccountsFixture.run { accounts in
             let nonce = accounts.nonce()
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test("of many racing uses of one nonce exactly one wins")
+    @Test("exactly one of many concurrent uses of a nonce succeeds")
     func racingNonce() async throws {
         try await AccountsFixture.run { accounts in
             for round in 0..<5 {
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("a key is good for its own app only")
+    @Test("a key is valid for its own app only")
     func otherAppsKey() async throws {
         try await AccountsFixture.run { accounts in
             let (otherApp, otherKey) = (AppID.random(), UUID())
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    @Test("unknown apps, suspended apps and suspended users are told so")
+    @Test("unknown apps, suspended apps and suspended users have distinct errors")
     func suspended() async throws {
         try await AccountsFixture.run { accounts in
             #expect(try await accounts.refusal(of: accounts.token(), app: .random()) == .invalidApp)
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test("a token that says something new changes the identity, in the user's own log, once")
+    @Test("a token with new claims changes the identity, in the user's own log, once")
     func identityChange() async throws {
         try await AccountsFixture.run { accounts in
             try await accounts.open(accounts.token().changed { ($0.claims["display_name"], $0.claims["first_name"]) = ("Ana", "Ana") })
@@ -237,7 +237,7 @@ import Testing
         }
     }
 
-    @Test("a token that says nothing leaves the identity as it is")
+    @Test("a token without claims leaves the identity unchanged")
     func nothingSaid() async throws {
         try await AccountsFixture.run { accounts in
             try await accounts.open(accounts.token().changed { $0.claims["display_name"] = "Ana" })
@@ -247,7 +247,7 @@ import Testing
         }
     }
 
-    @Test("errors and refusals carry nothing of a token")
+    @Test("errors and refusals contain no part of a token")
     func secrecy() async throws {
         try await AccountsFixture.run { accounts in
             let token = try accounts.token("secretive-user").changed { $0.signer = .rsa(TokenMaker.otherKey) }.text()

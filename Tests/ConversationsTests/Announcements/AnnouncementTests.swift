@@ -31,7 +31,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an app that does not exist, or is suspended, is named as the reason, and nothing is written")
+        @Test("an error names an unknown or suspended app, and the database is unchanged")
         func unknownApp() async throws {
             try await CallsFixture.run { calls in
                 #expect(try await calls.refusal { try await calls.announce(["ana"]) }?.code == .invalidAppID)
@@ -41,7 +41,7 @@ extension StoreTests {
             }
         }
 
-        @Test("receipts move forward, are told once and to their giver alone")
+        @Test("announcement receipts move forward, and only their reader receives each change, once")
         func receipts() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -56,7 +56,7 @@ extension StoreTests {
             }
         }
 
-        @Test("removed for one user it stays for the others, and its log tells the removal only")
+        @Test("an announcement that one user deletes stays for other users, and only that user's log has the deletion")
         func remove() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()

@@ -9,7 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct ContentTests {
-        @Test("content is seen by its uploader, and by those who see a message that refers to it")
+        @Test("only the uploader and readers of a referring message see content")
         func access() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -30,7 +30,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user cannot send content that is not there, or that they may not use")
+        @Test("a user cannot send missing or forbidden content")
         func unsendable() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -43,7 +43,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of two deletions at once of the last two messages that refer to content, the later one sees that none is left")
+        @Test("when the last two referring messages are deleted concurrently, the later deletion finds the content unreferenced")
         func lastReferences() async throws {
             try await CallsFixture.run { calls in
                 let content = try await calls.content()
@@ -58,7 +58,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what no message refers to is swept after a while; what one refers to stays as long as it does")
+        @Test("a sweep deletes unreferenced content after a delay, and keeps referenced content")
         func sweep() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -26,7 +26,7 @@ extension StoreTests {
                 """)
         }
 
-        @Test("a user adds another one to so many conversations within an hour; a refused request changes nothing at all")
+        @Test("a quota limits additions of one user to conversations per hour; a refused request changes nothing")
         func bound() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -66,7 +66,7 @@ extension StoreTests {
             }
         }
 
-        @Test("several additions at once do not pass the bound")
+        @Test("concurrent additions do not exceed the hourly limit")
         func concurrent() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -87,7 +87,7 @@ extension StoreTests {
             }
         }
 
-        @Test("when the hour is over, a user may be added again, and counts that are over are swept")
+        @Test("an addition is allowed again after the hour, and a sweep deletes expired counts")
         func hour() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -118,7 +118,7 @@ extension StoreTests {
             }
         }
 
-        @Test("users whom the other one has chosen to follow are no strangers; those whom they have only met are")
+        @Test("the addition limit exempts users whom the other user chose to follow, not users they only met")
         func strangers() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -136,7 +136,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an app can let users be added only by those whom they follow")
+        @Test("an app can let users be added only by users they follow")
         func followed() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -162,7 +162,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an app can let only its own server add users, in its own name or for a user, without a bound")
+        @Test("an app can restrict additions to its own server, in its own name or for a user, without a limit")
         func byServer() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -184,7 +184,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a refused addition under a name is tried anew, and one that was carried out is not counted twice")
+        @Test("a refused addition with an idempotency key is retried, and a completed addition is not counted twice")
         func named() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()

@@ -6,7 +6,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct CreationTests {
-        @Test("a creation puts its caller and each named user once into a new conversation, and tells each of them")
+        @Test("a creation adds its caller and each named user once, and notifies each of them")
         func new() async throws {
             try await CallsFixture.run { calls in
                 let origin = Change.Origin(connection: .max, request: 7)
@@ -32,7 +32,7 @@ extension StoreTests {
             }
         }
 
-        @Test("one that is not distinct is always new; no other user need be in it")
+        @Test("a non-distinct creation always makes a new conversation, even with the caller alone")
         func notDistinct() async throws {
             try await CallsFixture.run { calls in
                 let first = try await calls.create(["ben"])
@@ -45,7 +45,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a distinct match is found for every caller and however the set is spelled, with its last message; nothing is announced")
+        @Test("every caller finds a distinct match for any spelling of the set, with its last message and without an announcement")
         func found() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben", "cleo"], distinct: true, metadata: ["t": "1"]).id
@@ -62,7 +62,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a distinct match with other metadata is a conflict, which names the match")
+        @Test("a distinct match with different metadata is a conflict that names the match")
         func conflict() async throws {
             try await CallsFixture.run { calls in
                 let with = try await calls.create(["ben"], distinct: true, metadata: ["t": "1", "u.v": "2"]).id
@@ -88,7 +88,7 @@ extension StoreTests {
             }
         }
 
-        @Test("no match: fewer or more participants, another app, one that was changed or deleted for all")
+        @Test("a conversation with other participants, of another app, changed or deleted for all is no distinct match")
         func noMatch() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben", "cleo"], distinct: true).id
@@ -106,7 +106,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a match its caller had deleted from their devices is shown to them again, empty, and their devices hear of it")
+        @Test("a distinct match that its caller had deleted reappears empty, and the caller's devices are notified")
         func shownAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben"], distinct: true).id
@@ -128,7 +128,7 @@ extension StoreTests {
             }
         }
 
-        @Test("participants up to the limit, the caller included; what is refused is not there")
+        @Test("the participant limit includes the caller, and a refused creation stores nothing")
         func limit() async throws {
             try await CallsFixture.run { calls in
                 let id = ConversationID.random()

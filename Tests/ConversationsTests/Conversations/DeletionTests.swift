@@ -6,7 +6,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct DeletionTests {
-        @Test("deleted for all it is gone for all, with its messages and metadata; its log ends with that")
+        @Test("a deletion for all removes the conversation, messages and metadata, and is the last entry of its log")
         func allParticipants() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"], metadata: ["t": "1"])
@@ -38,7 +38,7 @@ extension StoreTests {
             }
         }
 
-        @Test("deleted from a user's devices it is gone for that user alone until something newer comes, and then they see only that")
+        @Test("a conversation deleted from a user's devices reappears for that user with newer messages only")
         func myDevices() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -70,7 +70,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an own message brings it back as well; a user who deletes it again sees only what is newer than that")
+        @Test("an own message restores a deleted conversation too; a second deletion hides everything before it")
         func again() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -85,7 +85,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user who deletes it from their devices and leaves is out as well, and sees nothing of it any more")
+        @Test("a user who deletes a conversation from their devices and leaves is removed and sees nothing of it")
         func leave() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben", "cleo"], distinct: true).id
@@ -114,7 +114,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a former participant may take it off their list, and not delete it for all; a stranger may do neither")
+        @Test("a former participant may hide the conversation but not delete it for all; a non-participant may do neither")
         func rights() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

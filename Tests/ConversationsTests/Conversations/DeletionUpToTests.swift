@@ -19,7 +19,7 @@ extension StoreTests {
             return change
         }
 
-        @Test("what came up to the position goes, what came since stays, and notice and log say the same")
+        @Test("a deletion up to a position hides older messages and keeps newer ones; notice and log agree")
         func partly() async throws {
             try await CallsFixture.run { calls in
                 let (id, sent) = try await scene(calls)
@@ -38,7 +38,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a client that reads the log from the beginning is told of the creation, although its position is among those deleted")
+        @Test("a client that reads the log from the beginning receives the creation, although its position is deleted")
         func createdSince() async throws {
             try await CallsFixture.run { calls in
                 let id = try await scene(calls).id
@@ -53,7 +53,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a position that is hidden already, and one before all messages, have no effect; one beyond the present is the present")
+        @Test("a hidden position and one before all messages have no effect; a future position means the present")
         func bounds() async throws {
             try await CallsFixture.run { calls in
                 let (id, sent) = try await scene(calls)
@@ -76,7 +76,7 @@ extension StoreTests {
             }
         }
 
-        @Test("without newer messages it goes from the list, although something else has happened since")
+        @Test("a conversation without newer messages leaves the list, even after other changes")
         func nothingNewer() async throws {
             try await CallsFixture.run { calls in
                 let (id, sent) = try await scene(calls)
@@ -89,7 +89,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user who was added later keeps the conversation, without the earlier messages")
+        @Test("a user who was added later keeps the conversation, without the deleted messages")
         func addedLater() async throws {
             try await CallsFixture.run { calls in
                 let (id, sent) = try await scene(calls)
@@ -103,7 +103,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a former participant keeps what came between the position and their leaving, and so does who leaves with it")
+        @Test("a former participant keeps messages between the position and their leaving, also if one request does both")
         func left() async throws {
             try await CallsFixture.run { calls in
                 let (id, sent) = try await scene(calls)

@@ -49,7 +49,7 @@ extension StoreTests {
             }
         }
 
-        @Test("each conversation comes with the messages that lists show, for users who are or were in it, whatever they read, hid or deleted")
+        @Test("the first load returns each conversation with its listed messages to current and former participants")
         func views() async throws {
             try await CallsFixture.run { calls in
                 // Three conversations: without messages; all read; some unread, with own messages in between.
@@ -83,7 +83,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what was read and hidden in patterns that need blocks is found there")
+        @Test("the first load finds reads and hides stored in blocks")
         func patterns() async throws {
             try await CallsFixture.run { calls in
                 try await calls.withRangeLimit(2) {
@@ -101,7 +101,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of very many unread messages the newest thousand come, and the answer says that there are more")
+        @Test("the first load returns the newest thousand unread messages and indicates that more exist")
         func many() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -121,7 +121,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a page ends where its bytes do, with at least one conversation and one message, and the next one goes on")
+        @Test("a page ends at its byte limit, with at least one conversation and message, and the next page continues")
         func bytes() async throws {
             try await CallsFixture.run { calls in
                 var ids: [ConversationID] = []
@@ -145,7 +145,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a page goes on from a conversation the user had; another one is refused")
+        @Test("a page continues from a conversation of the user and refuses another cursor")
         func cursors() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -6,7 +6,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct ListTests {
-        @Test("a conversation is there only for users of this app who are or were in it")
+        @Test("only current and former participants of this app see a conversation")
         func visibility() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -30,7 +30,7 @@ extension StoreTests {
             }
         }
 
-        @Test("by creation, or by the last message where there is one, newest first; pages follow each other without gap or double")
+        @Test("conversations are sorted newest first, by creation or by last message; pages have no gaps or duplicates")
         func orders() async throws {
             try await CallsFixture.run { calls in
                 var ids: [ConversationID] = []
@@ -57,7 +57,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the order by last message is that of the messages this user sees")
+        @Test("the order by last message uses the messages that this user sees")
         func ownOrder() async throws {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
@@ -70,7 +70,7 @@ extension StoreTests {
             }
         }
 
-        @Test("by the last message: what changed since, or was hidden, or left, stands where its message does, on however many pages")
+        @Test("the order by last message places changed, hidden and left conversations correctly across any number of pages")
         func manyByLastMessage() async throws {
             try await CallsFixture.run { calls in
                 var ids: [ConversationID] = []
@@ -96,7 +96,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a conversation that was hidden is back on the list with the next message, and only for who hid it did it leave")
+        @Test("the next message restores a hidden conversation, and only the user who hid it lost it")
         func hiddenAndBack() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -118,7 +118,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a page goes on from a conversation that has left the list; an unknown one is refused")
+        @Test("a page continues from a conversation that has left the list, and refuses an unknown one")
         func cursors() async throws {
             try await CallsFixture.run { calls in
                 var ids: [ConversationID] = []

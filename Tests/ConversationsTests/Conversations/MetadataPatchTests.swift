@@ -8,7 +8,7 @@ extension StoreTests {
     /// Metadata in a patch of a conversation. The tests of the metadata service, which uses the same functions, cover
     /// the details.
     @Suite struct MetadataPatchTests {
-        @Test("a set key joins the others, a set tree takes the place of what was there, a deleted one is gone; told is what changed")
+        @Test("a patch adds a set key, replaces a set tree and removes a deleted key; its change lists the differences")
         func operations() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["a.x": "1", "a.y": "2", "b": "3"])
@@ -33,7 +33,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what changes nothing is no change")
+        @Test("a patch without effect makes no change")
         func withoutEffect() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["a.x": "1"])
@@ -45,7 +45,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a tree cannot grow beyond the limit of keys, by creation or by a patch; one at the limit can still change")
+        @Test("neither a creation nor a patch can exceed the key limit; a tree at the limit can still change")
         func tooManyKeys() async throws {
             try await CallsFixture.run { calls in
                 func keys(_ count: Int) -> [String: String] { Dictionary(uniqueKeysWithValues: (0..<count).map { ("k.k\($0)", "1") }) }
@@ -61,7 +61,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a tree cannot grow beyond the limit of bytes, by creation or by a patch, and nothing else of the patch is done then")
+        @Test("neither a creation nor a patch can exceed the byte limit; a refused patch has no partial effect")
         func tooLarge() async throws {
             try await CallsFixture.run { calls in
                 func values(_ count: Int) -> [String: String] {
@@ -81,7 +81,7 @@ extension StoreTests {
             }
         }
 
-        @Test("values of 2048 bytes and paths of 1024 are kept; longer ones are refused with all that came with them")
+        @Test("values of 2048 bytes and paths of 1024 are stored; a longer one refuses its whole patch")
         func limits() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -101,7 +101,7 @@ extension StoreTests {
             }
         }
 
-        @Test("with participants, too, a patch is checked before it reaches the database, as the metadata service does it")
+        @Test("a patch with participants is validated before it reaches the database, as in the metadata service")
         func validation() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -116,7 +116,7 @@ extension StoreTests {
             }
         }
 
-        @Test("many values, or long ones, go alone on connections of their own")
+        @Test("patches with many or long values use separate connections")
         func alone() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -129,7 +129,7 @@ extension StoreTests {
             }
         }
 
-        @Test("former participants, strangers and other apps may not")
+        @Test("former participants, non-participants and other apps may not patch metadata")
         func rights() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["a": "1"])

@@ -34,7 +34,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of conversations, in both orders", arguments: [false, true])
+        @Test("conversation pages indicate the end of the list, in both orders", arguments: [false, true])
         func conversations(byLastMessage: Bool) async throws {
             try await CallsFixture.run { calls in
                 var ids: [UUID] = []
@@ -52,7 +52,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of messages, also where the last ones are hidden or deleted")
+        @Test("message pages indicate the end of the list, also with hidden or deleted last messages")
         func messages() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -72,7 +72,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of announcements")
+        @Test("announcement pages indicate the end of the list")
         func announcements() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()

@@ -8,7 +8,7 @@ extension StoreTests {
     @Suite struct ParticipantsTests {
         private func names(_ view: ConversationView) -> [String] { view.conversation.participants.map(\.userID.rawValue) }
 
-        @Test("adding, removing and replacing, several at once, are one change that names what it did")
+        @Test("a patch that adds, removes and replaces participants is one change that lists its operations")
         func operations() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben"], distinct: true).id
@@ -36,7 +36,7 @@ extension StoreTests {
             }
         }
 
-        @Test("operations are carried out in order; what comes to nothing is no change, and leaves the conversation distinct")
+        @Test("participant operations run in order; a patch without net effect makes no change and keeps the conversation distinct")
         func withoutEffect() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben"], distinct: true).id
@@ -49,7 +49,7 @@ extension StoreTests {
             }
         }
 
-        @Test("many operations come to what each of them in its turn would; with more users than a bound the patch is refused")
+        @Test("many operations equal their sequential execution; a patch that exceeds the participant limit is refused")
         func manyOperations() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -69,7 +69,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a participant who removes themselves is out, and can do nothing any more; the last one may go too")
+        @Test("a participant who removes themselves loses all rights; even the last participant may leave")
         func oneself() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -82,7 +82,7 @@ extension StoreTests {
             }
         }
 
-        @Test("removed participants keep the history they had and see nothing later")
+        @Test("removed participants keep their history and see nothing later")
         func removed() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["t": "1"])
@@ -112,7 +112,7 @@ extension StoreTests {
             }
         }
 
-        @Test("new participants see all; what was there counts as read for them")
+        @Test("new participants see all messages, and existing messages count as read")
         func added() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -132,7 +132,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user who is added again sees everything, all of it as read, as others see it too")
+        @Test("a re-added user sees everything as read, and so do other users")
         func addedAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["t": "1"])
@@ -159,7 +159,7 @@ extension StoreTests {
             }
         }
 
-        @Test("adding people, new ones and former ones, reads no message however many there are, and counts exactly")
+        @Test("adding new or former participants reads no messages, and its counts are exact")
         func addedToLong() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -187,7 +187,7 @@ extension StoreTests {
             }
         }
 
-        @Test("participants and metadata in one patch are two changes, all or nothing")
+        @Test("participants and metadata in one patch are two changes in one transaction")
         func together() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

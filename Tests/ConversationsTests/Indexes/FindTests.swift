@@ -16,7 +16,7 @@ extension StoreTests {
             }
         }
 
-        @Test("equality, presence and prefix find what matches and nothing else, in their order, however small the pages are")
+        @Test("equality, presence and prefix queries return exactly the matches in order, with any page size")
         func conditions() async throws {
             try await run { calls in
                 var ids: [String: [ConversationID]] = [:]
@@ -43,7 +43,7 @@ extension StoreTests {
             }
         }
 
-        @Test("values as long as they can be are told apart, and found by their beginning")
+        @Test("queries distinguish values of maximum length and find them by prefix")
         func long() async throws {
             try await run { calls in
                 let beginning = String(repeating: "x", count: 224)
@@ -60,7 +60,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user finds what is on their list: what they left as it was then, not what they removed, and what they come back to as it is")
+        @Test("a query covers the user's list: left conversations as of leaving, no deleted ones, rejoined ones as they are now")
         func ofUser() async throws {
             try await run { calls in
                 let (left, hidden, kept) = (
@@ -90,7 +90,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a page begins after a conversation that does not match any more, if all that match have one value; a stranger's is refused")
+        @Test("a page may continue after a conversation that no longer matches, if all matches share one value; a foreign cursor is refused")
         func cursors() async throws {
             try await run { calls in
                 var ids: [ConversationID] = []
@@ -107,7 +107,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a path that is not indexed is refused by its name, and so is one of another app")
+        @Test("a query refuses an unindexed path and another app's path, by name")
         func notIndexed() async throws {
             try await run { calls in
                 for (calls, path) in [(calls, "statu"), (calls, "status.sub"), (calls.with(app: .random()), "status")] {
@@ -117,7 +117,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what a query reads does not grow with the conversations that do not match, of the app or of the user")
+        @Test("the rows that a query reads do not grow with non-matching conversations of the app or the user")
         func cost() async throws {
             try await run { calls in
                 try await calls.execute(Self.explain)

@@ -33,7 +33,7 @@ extension StoreTests {
             #expect(try await calls.wrongEntries(of: "status") == 0)
         }
 
-        @Test("a patch that began before the index was named is in it")
+        @Test("an index contains a patch that began before the index was created")
         func patchBehind() async throws {
             try await run { calls in
                 let id = try await calls.conversation(metadata: ["status": "old"])
@@ -42,7 +42,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a creation that began before the index was named is in it")
+        @Test("an index contains a creation that began before the index was created")
         func creationBehind() async throws {
             try await run { calls in
                 let id = ConversationID.random()
@@ -51,7 +51,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the building waits for a conversation that is being changed, and sees the change", arguments: ["patch", "removal", "deletion"])
+        @Test("index building waits for a concurrent change to a conversation and includes it", arguments: ["patch", "removal", "deletion"])
         func lockedConversation(_ kind: String) async throws {
             try await run { calls in
                 let id = try await calls.conversation(metadata: ["status": "old"])
@@ -77,7 +77,7 @@ extension StoreTests {
             }
         }
 
-        @Test("indexes are built and removed while many write")
+        @Test("indexes are built and removed during concurrent writes")
         func busy() async throws {
             try await run { calls in
                 var ids: [ConversationID] = []

@@ -15,7 +15,7 @@ extension StoreTests {
 
         // MARK: The list
 
-        @Test("a list holds each user once, in order; what changes nothing has no position, and each change is in the logs of both")
+        @Test("a block list has each user once, in order; only effective changes have a position and an entry in both logs")
         func list() async throws {
             try await CallsFixture.run { calls in
                 #expect(try await calls.block(["cleo", "ben", "ben", "ana"]) == Position(1))
@@ -48,7 +48,7 @@ extension StoreTests {
             }
         }
 
-        @Test("many operations come to what each of them in its turn would; with more users than a bound they are refused")
+        @Test("many operations equal their sequential execution; operations that exceed the limit are refused")
         func manyOperations() async throws {
             try await CallsFixture.run { calls in
                 try await calls.block(["ben", "cleo"])
@@ -77,7 +77,7 @@ extension StoreTests {
             #expect(pairs.blocked == blocked && pairs.by == others, sourceLocation: line)
         }
 
-        @Test("users whose ids differ in their normalization alone are blocked and unblocked apart")
+        @Test("users whose ids differ only in normalization are blocked and unblocked independently")
         func normalization() async throws {
             try await CallsFixture.run { calls in
                 let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
@@ -102,7 +102,7 @@ extension StoreTests {
             }
         }
 
-        @Test("users who have blocked each other are free of it when both have ended it")
+        @Test("mutual blocks end when both users have ended theirs")
         func mutual() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -118,7 +118,7 @@ extension StoreTests {
             }
         }
 
-        @Test("gateways read the blocks of a user in pages, of which each has so many users, in the order of their ids")
+        @Test("gateways read a user's blocks in pages of limited size, ordered by id")
         func pages() async throws {
             try await CallsFixture.run { calls in
                 try await calls.block(["b", "d", "e"], by: "ana")
@@ -134,7 +134,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user may block so many others and no more; those who are blocked already stay")
+        @Test("a user's block list has a maximum size, and existing blocks stay")
         func quota() async throws {
             try await CallsFixture.run { calls in
                 let limit = CallsFixture.quotas.blocked ?? 0
@@ -148,7 +148,7 @@ extension StoreTests {
             }
         }
 
-        @Test("two users who block each other at the same time end in a block of both")
+        @Test("concurrent blocks by two users of each other both take effect")
         func race() async throws {
             try await CallsFixture.run { calls in
                 for round in 0..<10 {
@@ -167,7 +167,7 @@ extension StoreTests {
 
         // MARK: Messages
 
-        @Test("new messages hide in both directions, others see both, what was there stays, and what comes after the block is shown")
+        @Test("blocks hide new messages in both directions; third users, older messages and later messages are unaffected")
         func directions() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -190,7 +190,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what is published of a hidden message names from whom it is hidden with their counts, and the log holds the same")
+        @Test("the published change of a hidden message names the users it is hidden from with their counts, as does the log")
         func published() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -210,7 +210,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the sender cannot tell: whatever the other one reads, a hidden message stays sent, live, from the log and in lists")
+        @Test("a hidden message keeps the status sent for its sender, live, in the log and in lists")
         func statuses() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -256,7 +256,7 @@ extension StoreTests {
             }
         }
 
-        @Test("all up to a message before the first hidden one is told as that, and so is all after the user was added again")
+        @Test("receipts up to a message before the first hidden one are reported in full, as are those after a re-addition")
         func allRead() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -279,7 +279,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a hidden message does not bring a deleted conversation back; the next one that the user may see does")
+        @Test("a hidden message does not restore a deleted conversation; the next visible message does")
         func deletedConversation() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -298,7 +298,7 @@ extension StoreTests {
 
         // MARK: Conversations
 
-        @Test("a conversation that a blocked user creates is not on the other one's list until another user writes", arguments: [true, false])
+        @Test("a conversation created by a blocked user is listed only after another user writes", arguments: [true, false])
         func created(isCreatorBlocked: Bool) async throws {
             try await CallsFixture.run { calls in
                 let (creator, other) = isCreatorBlocked ? ("ben", "ana") : ("ana", "ben")
@@ -317,7 +317,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user whom a blocked one adds to a conversation does not see it until another user writes, and then what came since")
+        @Test("an addition by a blocked user is hidden until another user writes; then the user sees messages since the addition")
         func added() async throws {
             try await CallsFixture.run { calls in
                 try await calls.block(["ben"])
@@ -333,7 +333,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a former participant who is added again by a blocked user keeps the conversation")
+        @Test("a former participant whom a blocked user adds again keeps the conversation")
         func addedAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -346,7 +346,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of the same participants there is one conversation, which the user who creates it sees")
+        @Test("one distinct conversation exists per participant set, and the user who creates it sees it")
         func distinct() async throws {
             try await CallsFixture.run { calls in
                 try await calls.block(["ben"])
@@ -364,7 +364,7 @@ extension StoreTests {
 
         // The seeds are unique to this test, because message ids derive from them and tests share a database.
         @Test(
-            "whatever is written, hidden and shown, lists, counts and logs agree, and what is published agrees with the log",
+            "lists, counts, logs and published changes agree after any sequence of writes, blocks and unblocks",
             arguments: [201, 202, 203] as [UInt64])
         func random(seed: UInt64) async throws {
             let users = ["ana", "ben", "cleo", "dora"]

@@ -12,7 +12,7 @@ extension StoreTests {
         private let ana = UserID(trusted: "ana")
         private let ben = UserID(trusted: "ben")
 
-        @Test("those of one call are one change, and what is not there, deleted or of another conversation does not fail the others")
+        @Test("receipts of one call are one change; missing, deleted or foreign messages do not fail the others")
         func one() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -46,7 +46,7 @@ extension StoreTests {
             }
         }
 
-        @Test("rights are those of single receipts")
+        @Test("bulk receipts require the rights of single receipts")
         func rights() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -65,7 +65,7 @@ extension StoreTests {
             }
         }
 
-        @Test("in a large conversation they are told to sender and reader")
+        @Test("bulk receipts in a large conversation are sent to sender and reader")
         func audience() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo", "dora", "eve"])
@@ -79,7 +79,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a thousand at once: each is delivered, the log is read a page of bytes at a time, and ten thousand take a moment")
+        @Test("a thousand receipts in one call are all delivered, the log is paged by bytes, and ten thousand take little time")
         func thousands() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -10,7 +10,7 @@ extension StoreTests {
             try await calls.readLogs(as: user, [:], userAfter: .zero).userChanges.map(\.content)
         }
 
-        @Test("of a message deleted for all they are told who left after it and see it, each in their own log, with what they see then")
+        @Test("former participants who see a message deleted for all receive the deletion in their own logs, with their counts")
         func message() async throws {
             try await CallsFixture.run { calls in
                 let users = ["ben", "cleo", "dora", "eve"]
@@ -44,7 +44,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user who was added again is told by the conversation's log, and an old entry says no more than that the message is gone")
+        @Test("a re-added user receives the deletion from the conversation's log, and an old entry only says the message is gone")
         func addedAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -59,7 +59,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of a conversation deleted for all they are told who have it on their lists")
+        @Test("users with a conversation on their lists receive its deletion for all")
         func conversation() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo", "dora"])

@@ -10,7 +10,7 @@ extension StoreTests {
             if case .messageDeleted(_, _, let last)? = change?.content { last } else { nil }
         }
 
-        @Test("deleted for all it is gone for all, unread counts sink where it was unread, and the last message changes")
+        @Test("a deletion for all removes the message, lowers unread counts and updates the last message")
         func allParticipants() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -41,7 +41,7 @@ extension StoreTests {
             }
         }
 
-        @Test("deleted from a user's devices it is gone for that user alone, who hears of it in their own log")
+        @Test("a deletion from a user's devices hides the message from that user alone, through their own log")
         func myDevices() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -71,7 +71,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user who hid messages is told of another last message when one is deleted for all")
+        @Test("a user who hid messages receives a new last message when one is deleted for all")
         func overrides() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -96,7 +96,7 @@ extension StoreTests {
             }
         }
 
-        @Test("former participants lose what is deleted for all of what they had, and may delete it from their own devices only")
+        @Test("former participants lose messages deleted for all, and may delete messages from their own devices only")
         func former() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -6,7 +6,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct MessageListTests {
-        @Test("pages of messages follow each other, newest first, without gap or double")
+        @Test("message pages are sorted newest first, without gaps or duplicates")
         func pages() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -25,7 +25,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what came meanwhile does not shift a page; what went still serves as a cursor")
+        @Test("new messages do not shift a page, and a deleted message still works as a cursor")
         func cursors() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -47,7 +47,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a message is there only for users who see it")
+        @Test("a message exists only for users who see it")
         func get() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

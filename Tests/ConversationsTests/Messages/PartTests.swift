@@ -9,7 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct PartTests {
-        @Test("each kind of edit is a change of its own, with the message as it is then")
+        @Test("each kind of edit is a separate change with the resulting message")
         func edits() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -47,7 +47,7 @@ extension StoreTests {
             }
         }
 
-        @Test("without effect, beyond a limit, or by another user it is no change")
+        @Test("an edit without effect, beyond a limit, or by another user makes no change")
         func refused() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -75,7 +75,7 @@ extension StoreTests {
             }
         }
 
-        @Test("edits at once all happen, one after the other")
+        @Test("concurrent edits all take effect, in sequence")
         func atOnce() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -93,7 +93,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a part's content counts as referred to, until it is replaced")
+        @Test("a part's content counts as referenced until the part is replaced")
         func content() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

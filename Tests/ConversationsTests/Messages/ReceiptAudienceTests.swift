@@ -16,7 +16,7 @@ extension StoreTests {
             changes.compactMap { if case .receipts(let receipts) = $0.content { receipts } else { nil } }
         }
 
-        @Test("receipts that are given at once become one change, and each giver has their own answer")
+        @Test("concurrent receipts are merged into one change, and each reader receives their own answer")
         func gathered() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -40,7 +40,7 @@ extension StoreTests {
             }
         }
 
-        @Test("in a large conversation the sender and the reader are told; of all read, the senders")
+        @Test("a large conversation sends receipts to sender and reader, and bulk reads to the senders")
         func large() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo", "dora", "eve"])
@@ -60,7 +60,7 @@ extension StoreTests {
             }
         }
 
-        @Test("receipts that are switched off are recorded for their giver and shown to no other user", arguments: [1, 2, 3] as [Int32])
+        @Test("disabled receipts are stored for their reader and hidden from other users", arguments: [1, 2, 3] as [Int32])
         func switchedOff(policy: Int32) async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.call(

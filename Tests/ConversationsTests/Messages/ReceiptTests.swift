@@ -12,7 +12,7 @@ extension StoreTests {
         private let ana = UserID(trusted: "ana")
         private let ben = UserID(trusted: "ben")
 
-        @Test("delivered, then read: forward only, each once, and read at once implies delivered")
+        @Test("receipts move forward only, take effect once, and read implies delivered")
         func forward() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -40,7 +40,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of an own message, of an unknown one, by strangers, of another app: no change")
+        @Test("receipts make no change for own or unknown messages, by non-participants or in other apps")
         func rights() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -67,7 +67,7 @@ extension StoreTests {
             }
         }
 
-        @Test("all are read at once, or all up to a position; what is read already is no change")
+        @Test("a read of all messages, or up to a position, skips messages that are already read")
         func markAllRead() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -101,7 +101,7 @@ extension StoreTests {
             }
         }
 
-        @Test("many receipts at once: each counts once, and what is read by many in any order is one stretch in the end")
+        @Test("each of many concurrent receipts counts once, and reads in any order merge into one range")
         func atOnce() async throws {
             try await CallsFixture.run { calls in
                 let users = ["ana", "ben", "cleo"]

@@ -9,7 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct SendTests {
-        @Test("a message gets the next position and ordinal, all participants as recipients, and is announced as it was answered")
+        @Test("a message has the next position and ordinal and all participants as recipients; its announcement equals its answer")
         func send() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -32,7 +32,7 @@ extension StoreTests {
             }
         }
 
-        @Test("sent again with the same id it is the first message still, whatever is in it; others get the id's owner only if they may see it")
+        @Test("a repeated id returns the first message, for any body; other senders receive it only if they may see it")
         func again() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -56,7 +56,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a retry finds its message even if its sender has left meanwhile; the id of a deleted one stays taken")
+        @Test("a retry finds its message after its sender has left; the id of a deleted message stays in use")
         func againLater() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -73,7 +73,7 @@ extension StoreTests {
             }
         }
 
-        @Test("one message sent several times at once, and one id sent to two conversations at once, are one message")
+        @Test("concurrent sends of one message, or of one id to two conversations, store one message")
         func atOnce() async throws {
             try await CallsFixture.run { calls in
                 for _ in 0..<10 {
@@ -101,7 +101,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a part that no gateway would send is refused before anything is written")
+        @Test("the service refuses a part that no gateway would send before it writes anything")
         func brokenPart() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -121,7 +121,7 @@ extension StoreTests {
             }
         }
 
-        @Test("strangers and other apps find no conversation to send to")
+        @Test("non-participants and other apps find no conversation to send to")
         func rights() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

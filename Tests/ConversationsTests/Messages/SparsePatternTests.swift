@@ -42,7 +42,7 @@ extension StoreTests {
                     .compactMap { message in message.status(of: ben).map { (Int(message.ordinal), $0) } })
         }
 
-        @Test("reading every other message: the row stays small, statuses and counts are exact, and each receipt counts once")
+        @Test("reading every second message keeps the row small, statuses and counts exact, and counts each receipt once")
         func everyOther() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -79,7 +79,7 @@ extension StoreTests {
             }
         }
 
-        @Test("one receipt at a time, mixed in one batch, and several for the same message: as if each had come alone")
+        @Test("single, batched and duplicate receipts have the same result")
         func batches() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -109,7 +109,7 @@ extension StoreTests {
             }
         }
 
-        @Test("hiding every third message: pages, counts and the last message are exact, and a run of hidden ones is stepped over")
+        @Test("hiding every third message keeps pages, counts and the last message exact, and skips runs of hidden messages")
         func hiding() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -147,7 +147,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user who left goes on seeing how far messages had come with a sparse reader at that moment, whichever left first")
+        @Test("a former participant keeps seeing the statuses of a sparse reader as of leaving, whichever of them left first")
         func leaving() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo", "dora"])

@@ -20,7 +20,7 @@ import Testing
         "autovacuum": "off", "log_line_prefix": "",
     ]
 
-    @Test("whatever the planner believes, no call reads more than it needs")
+    @Test("no call reads more rows than necessary, under any planner statistics")
     func bounds() async throws {
         let server = try await TestServers.privatePostgres(settings: Self.settings)
         let url = try await TestServers.freshDatabase(on: server)
@@ -60,7 +60,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("to follow many users reads each conversation of the user once, and so does a replay that tells it")
+    @Test("following many users, or replaying these follows, reads each conversation of the user once")
     func followed() async throws {
         let server = try await TestServers.privatePostgres(settings: Self.settings)
         let url = try await TestServers.freshDatabase(on: server)

@@ -16,7 +16,7 @@ extension StoreTests {
         private let users = (0..<8).map { "user\($0)" }
         private let each = 25
 
-        @Test("eight users send at once: positions 1 to n without holes or doubles, and what is published is what is logged")
+        @Test("eight concurrent senders receive positions 1 to n without gaps or duplicates, and published changes equal the log")
         func sends() async throws {
             let (postgres, redis) = (try await ServiceFixture.migratedDatabase(), try await TestServers.redis().url)
             try await RunningService.run(postgres: postgres, redis: redis) { first in

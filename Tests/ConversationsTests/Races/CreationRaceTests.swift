@@ -40,7 +40,7 @@ extension StoreTests {
         }
 
         @Test(
-            "two users create the same distinct conversation at once: one of them does, the other gets it, or a conflict if the metadata differ",
+            "one of two concurrent distinct creations succeeds; the other returns its conversation, or a conflict for other metadata",
             arguments: [(nil, nil), (["t": "1"], ["t": "1"]), (["t": "1"], nil), (["t": "1"], ["t": "2"]), ([:], ["t": "2"])]
                 as [([String: String]?, [String: String]?)])
         func distinct(_ first: [String: String]?, _ second: [String: String]?) async throws {
@@ -63,7 +63,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a creation that waits for another one of the same set is answered by it", arguments: [true, false])
+        @Test("a creation that waits for a concurrent creation of the same set returns its conversation", arguments: [true, false])
         func waiting(equal: Bool) async throws {
             try await CallsFixture.run { calls in
                 let id = ConversationID.random()
@@ -75,7 +75,7 @@ extension StoreTests {
         }
 
         @Test(
-            "a creation that waits while its match stops being distinct, or is deleted, makes a new conversation", arguments: [true, false],
+            "a creation makes a new conversation if its match becomes non-distinct or is deleted while it waits", arguments: [true, false],
             [true, false])
         func matchVanishes(deleted: Bool, isEarly: Bool) async throws {
             try await CallsFixture.run { calls in
@@ -93,7 +93,7 @@ extension StoreTests {
             }
         }
 
-        @Test("one creation sent several times at once happens once, also if its set is distinct", arguments: [true, false])
+        @Test("concurrent repeats of one creation create one conversation, also for a distinct set", arguments: [true, false])
         func repeated(distinct: Bool) async throws {
             try await CallsFixture.run { calls in
                 for _ in 0..<8 {
@@ -113,7 +113,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a create repeated by id after the conversation has changed gets it as it is now, whatever else it asks for")
+        @Test("a creation repeated by id returns the current conversation, for any request body")
         func repeatedLater() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben"], distinct: true, metadata: ["t": "1"]).id
@@ -137,7 +137,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a create repeated by id by a stranger, for another app, or after the deletion for all says that the id is taken and nothing else")
+        @Test("a creation repeated by id after deletion, by a non-participant or for another app reports only an id in use")
         func repeatedByStranger() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -24,7 +24,7 @@ extension StoreTests {
             ]
         }
 
-        @Test("a and a.b set at once leave one of them, the same everywhere")
+        @Test("concurrent sets of a and a.b keep one of them, consistently everywhere")
         func atOnce() async throws {
             try await CallsFixture.run { calls in
                 for _ in 0..<25 {
@@ -40,7 +40,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a.b set while a is being committed takes its place, and says so", arguments: [true, false])
+        @Test("a set of a.b during the commit of a replaces it and reports the replacement", arguments: [true, false])
         func waiting(shortFirst: Bool) async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -57,7 +57,7 @@ extension StoreTests {
             }
         }
 
-        @Test("many keys set at once all stay; of one key the last position's value stays")
+        @Test("concurrent sets of many keys all persist; for one key the last position's value persists")
         func manyKeys() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

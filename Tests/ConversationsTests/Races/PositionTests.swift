@@ -10,7 +10,7 @@ extension StoreTests {
         /// A value that passes all checks of the service and fails in the database.
         private static let unlucky = "unlucky"
 
-        @Test("a refused write leaves no hole in the positions, nor does one without effect")
+        @Test("refused writes and writes without effect leave no gap in the positions")
         func refused() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -54,7 +54,7 @@ extension StoreTests {
             }
         }
 
-        @Test("refused writes among others that share their transactions leave no hole, and the others succeed")
+        @Test("refused writes in shared transactions leave no gap, and the other writes succeed")
         func refusedAmongOthers() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -10,7 +10,7 @@ extension StoreTests {
     @Suite struct RemovalRaceTests {
         private let removal = #"[{"kind":"remove","users":["ben"]}]"#
 
-        @Test("a send that waits behind its sender's removal is refused, and leaves no trace")
+        @Test("a send that waits for its sender's removal is refused without side effects")
         func sendBehindRemoval() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -27,7 +27,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a removal that waits behind a message comes after it: the removed user keeps the message")
+        @Test("a removal that waits for a message has a later position, so the removed user keeps the message")
         func removalBehindSend() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -39,7 +39,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what a participant asked for while being removed is refused, whatever it is")
+        @Test("every request of a participant that waits for their removal is refused")
         func everythingBehindRemoval() async throws {
             typealias Call = @Sendable (CallsFixture, ConversationID, MessageID) async throws -> Void
             let asked: [(String, Call)] = [
@@ -63,7 +63,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a send that waits behind the deletion for all finds nothing")
+        @Test("a send that waits for a deletion for all finds no conversation")
         func sendBehindDeletion() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -75,7 +75,7 @@ extension StoreTests {
             }
         }
 
-        @Test("removals and sends at once: what was sent has a position before its sender's removal, the rest is refused")
+        @Test("during concurrent removals and sends, each stored message precedes its sender's removal, and other sends are refused")
         func atOnce() async throws {
             try await CallsFixture.run { calls in
                 for _ in 0..<10 {

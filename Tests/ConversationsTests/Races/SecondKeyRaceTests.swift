@@ -11,7 +11,7 @@ extension StoreTests {
     /// A statement that shares a transaction with others may wait for its conversation's lock only. Waiting for a
     /// second key, such as a message's id, could deadlock two transactions with everything in them.
     @Suite struct SecondKeyRaceTests {
-        @Test("an id that another transaction is using is waited for without any lock: others send to the conversation meanwhile")
+        @Test("a send waits for an id in another transaction without locks, so other sends to the conversation continue")
         func idInUse() async throws {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
@@ -33,7 +33,7 @@ extension StoreTests {
             }
         }
 
-        @Test("two transactions with crossed ids and conversations: no deadlock, and the first one gets the id")
+        @Test("two transactions with crossed ids and conversations do not deadlock, and the first one gets the id")
         func crossed() async throws {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
@@ -50,7 +50,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an id whose first use is rolled back, or whose conversation is another one's secret: it is free, or taken without being shown")
+        @Test("an id is free after a rollback of its first use; an id of an inaccessible conversation is in use without being shown")
         func afterwards() async throws {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.conversation(["ben"]), try await calls.create(["cleo"], by: "cleo").id)
@@ -93,7 +93,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what may wait for another key than a conversation's does not share a transaction: it goes on while all that do wait")
+        @Test("a request that may wait for a second key has its own transaction and continues while other requests wait")
         func elsewhere() async throws {
             try await CallsFixture.run { calls in
                 let quiet = ServiceFixture.quietLogger

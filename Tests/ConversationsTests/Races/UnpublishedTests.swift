@@ -10,7 +10,7 @@ extension StoreTests {
     /// Publications are hints: a committed change that was never published is found in the log (docs/architecture.md
     /// §3.3).
     @Suite struct UnpublishedTests {
-        @Test("a change committed but never published is found by heads, by repair and by catch-up")
+        @Test("heads, repair and catch-up find a change that was committed but never published")
         func neverPublished() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -53,7 +53,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a conversation created but never announced is found by those who are in it")
+        @Test("participants find a conversation that was created but never announced")
         func creationNeverPublished() async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.withoutPublishing.create(["ben"], metadata: ["t": "1"])
@@ -70,7 +70,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what a user did on one device and was never announced is found by their other devices, in the user's own log")
+        @Test("the user's own log shows other devices an unannounced change by one device")
         func ownLogNeverPublished() async throws {
             try await CallsFixture.run { calls in
                 let dying = calls.withoutPublishing

@@ -13,7 +13,7 @@ extension StoreTests {
     @Suite struct AppServerTests {
         private let server = ""
 
-        @Test("a conversation without a creator exists for its participants at once, and is found again if it is distinct")
+        @Test("a conversation without a creator is visible to its participants at once, and a distinct one is found again")
         func create() async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.create(["ben", "ana"], by: server, distinct: true, metadata: ["topic": "lunch"])
@@ -44,7 +44,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a message under a name is unread by all, shows the name to all, and has no user as its actor")
+        @Test("a message with a sender name is unread for all, shows the name to all, and has no user as its actor")
         func named() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server).id
@@ -71,7 +71,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a user must take part to be spoken for, a bot need not; one without an identity is unknown")
+        @Test("a user must be a participant to send on their behalf, a bot need not; a sender without an identity is unknown")
         func senders() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server).id
@@ -97,7 +97,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a bot that has left may be spoken for, and what it had counted stays as it was")
+        @Test("the server may send for a bot that has left, and the bot's earlier counts stay unchanged")
         func formerBot() async throws {
             try await CallsFixture.run { calls in
                 try await calls.bot("robo")
@@ -111,7 +111,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the same id is the same message, in this conversation; elsewhere it is taken")
+        @Test("a repeated id returns the same message in its conversation, and is in use in other conversations")
         func again() async throws {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.create(["ana"], by: server).id, try await calls.create(["ana"], by: server).id)
@@ -124,7 +124,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the server sees all messages, in pages, and one user's deletions do not concern it")
+        @Test("the server sees all messages, in pages, regardless of one user's deletions")
         func reading() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server).id
@@ -146,7 +146,7 @@ extension StoreTests {
             }
         }
 
-        @Test("participants and metadata change without an actor; the last participant stays")
+        @Test("the server changes participants and metadata without an actor; the last participant stays")
         func patch() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server, distinct: true).id
@@ -164,7 +164,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a deletion is for all; what is asked about the conversation afterwards is told that it was deleted")
+        @Test("a server deletion applies to all users; later requests report that the conversation was deleted")
         func delete() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server).id
@@ -184,7 +184,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the server deletes and changes every message, of every sender, and its conversation has to be the named one")
+        @Test("the server deletes and changes messages of every sender, only under the conversation they belong to")
         func messages() async throws {
             try await CallsFixture.run { calls in
                 let (id, other) = (try await calls.create(["ana", "ben"], by: server).id, try await calls.create(["ana"], by: server).id)
@@ -224,7 +224,7 @@ extension StoreTests {
             }
         }
 
-        @Test("content that the server uploads belongs to one conversation; what is in a message there can be sent again")
+        @Test("content that the server uploads belongs to one conversation, whose messages may reuse it")
         func content() async throws {
             try await CallsFixture.run { calls in
                 let (id, other) = (try await calls.create(["ana", "ben"], by: server).id, try await calls.create(["ana"], by: server).id)
@@ -269,7 +269,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a size of content that the server says must be that of the upload, whenever it is sent; what a client says is not looked at")
+        @Test("a content size from the server must equal the upload's size; a size from a client is ignored")
         func statedSize() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server).id

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Conversations
 
-@Suite("The turns of apps in a background task")
+@Suite("turns of apps in a background task")
 struct AppTurnsTests {
     private let victim = AppID.random()
     private let hostile = AppID.random()
@@ -35,7 +35,7 @@ struct AppTurnsTests {
         #expect(!zip(order, order.dropFirst()).contains { $0 == $1 })
     }
 
-    @Test("an app has half of the time, however long a turn of the other takes, and the same share among more")
+    @Test("an app gets half of the time however long another app's turns take, and an equal share among more apps")
     func slowTurns() throws {
         var turns = AppTurns()
         let served = try serve([victim: .milliseconds(2), hostile: .milliseconds(500)], turns: 3000, &turns)
@@ -49,7 +49,7 @@ struct AppTurnsTests {
         #expect(try #require(shares[victim]) >= all / 11)
     }
 
-    @Test("an app that comes with new work has no claim to the time before, and gains nothing by staying away for a moment")
+    @Test("a new app has no claim to earlier time, and a short absence gains nothing")
     func coming() throws {
         var turns = AppTurns()
         _ = try serve([hostile: .seconds(1)], turns: 1000, &turns)
@@ -71,7 +71,7 @@ struct AppTurnsTests {
         }
     }
 
-    @Test("when no app has work, nothing is remembered")
+    @Test("no state remains when no app has work")
     func idle() {
         var turns = AppTurns()
         turns.charge(.seconds(100), to: hostile)

@@ -25,7 +25,7 @@ extension StoreTests {
             StrataModel.Timestamp(microseconds: try await calls.number("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
         }
 
-        @Test("a clock that has gone back by more than a moment is another history, once")
+        @Test("a clock that goes back by more than a tolerance starts one new history")
         func setBack() async throws {
             try await CallsFixture.run { calls in
                 let first = try await epoch(calls)
@@ -44,7 +44,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a database that takes no writes tells its epoch all the same")
+        @Test("a read-only database returns its epoch")
         func readOnly() async throws {
             try await CallsFixture.run { calls in
                 _ = try await epoch(calls)
@@ -62,7 +62,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the mark follows the clock, and is written every now and then only")
+        @Test("the clock mark follows the clock and is written periodically only")
         func following() async throws {
             try await CallsFixture.run { calls in
                 let first = try await epoch(calls)
@@ -77,7 +77,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a replay from a time that has not come, or that the clock may have shown twice, is not complete")
+        @Test("a replay from a future or ambiguous time is not complete")
         func replay() async throws {
             try await CallsFixture.run { calls in
                 _ = try await calls.conversation()
@@ -96,7 +96,7 @@ extension StoreTests {
         }
 
         @Test(
-            "what a socket is owed that has just opened is reckoned by the database's clock, whatever a gateway takes for the time",
+            "the catch-up of a new socket uses the database's clock instead of a gateway's",
             arguments: [-600, 600])
         func recent(seconds: Int64) async throws {
             try await CallsFixture.run { calls in
@@ -120,7 +120,7 @@ extension StoreTests {
             }
         }
 
-        @Test("heads since a time that has not come are those of now")
+        @Test("heads since a future time are the current heads")
         func heads() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation()

@@ -25,7 +25,7 @@ import Testing
             })
     }
 
-    @Test("over a socket: signing in, finding, checking and ending a session, of which gateways hear")
+    @Test("sign-in, session lookup, check and end work over a socket, and gateways are notified")
     func endToEnd() async throws {
         let (postgres, redis) = (try await ServiceFixture.migratedDatabase(), try await TestServers.redis().url)
         try await RunningService.run(postgres: postgres, redis: redis) { running in
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("over a socket: refusals come as what they are")
+    @Test("refusals keep their kind over a socket")
     func refusals() async throws {
         let (postgres, redis) = (try await ServiceFixture.migratedDatabase(), try await TestServers.redis().url)
         try await RunningService.run(postgres: postgres, redis: redis) { running in
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("over a socket: identities come in the order asked, the unknown as minimal ones")
+    @Test("identities are returned over a socket in request order, unknown ones as minimal identities")
     func identities() async throws {
         let (postgres, redis) = (try await ServiceFixture.migratedDatabase(), try await TestServers.redis().url)
         try await RunningService.run(postgres: postgres, redis: redis) { running in
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test("without Redis, writes go on")
+    @Test("writes continue without Redis")
     func withoutRedis() async throws {
         let postgres = try await ServiceFixture.migratedDatabase()
         let redis = try await TestServers.privateRedis()
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("while PostgreSQL is away, calls are refused as unavailable and readiness is lost; afterwards all is well without a restart")
+    @Test("while PostgreSQL is down, calls are refused as unavailable and readiness fails; both recover without a restart")
     func withoutPostgres() async throws {
         let redis = try await TestServers.redis().url
         let server = try await TestServers.privatePostgres()

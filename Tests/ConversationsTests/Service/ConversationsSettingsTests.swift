@@ -18,7 +18,7 @@ import Testing
         return try ConversationsSettings(settings, common: CommonSettings(settings))
     }
 
-    @Test("what is not given has its default")
+    @Test("absent settings have their defaults")
     func defaults() throws {
         let settings = try read([:])
         #expect(settings.participantsLimit == 250)
@@ -29,7 +29,7 @@ import Testing
         #expect(settings.quotas == Quotas())
     }
 
-    @Test("quotas are numbers; 0 is no limit")
+    @Test("quotas are numbers; 0 means no limit")
     func quotas() throws {
         let given = [
             "STRATA_FOLLOWED_LIMIT": "1", "STRATA_PUSH_TOKENS_LIMIT": "2", "STRATA_UPLOADS_LIMIT": "3", "STRATA_UPLOADS_BYTES": "4",
@@ -44,7 +44,7 @@ import Testing
         #expect(quotas.appUploads == nil && quotas.appUploadBytes == nil && quotas.delayedMessages == nil && quotas.blocked == nil)
     }
 
-    @Test("what is given counts")
+    @Test("given settings take effect")
     func given() throws {
         let settings = try read([
             "STRATA_RETENTION": "48h", "STRATA_PARTICIPANTS_LIMIT": "25", "STRATA_SESSION_LIFETIME": "2d", "STRATA_RPC_PORT": "0",
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "what is missing or out of range ends the start, naming the key",
+        "a missing or invalid setting ends the start with an error that names the key",
         arguments: [
             ("STRATA_POSTGRES_URL", ""), ("STRATA_REDIS_URL", ""), ("STRATA_CLUSTER_SECRET", "short"), ("STRATA_RETENTION", "47h"),
             ("STRATA_PARTICIPANTS_LIMIT", "1"), ("STRATA_POSTGRES_CONNECTIONS", "0"), ("STRATA_SESSION_LIFETIME", "never"),
@@ -68,7 +68,7 @@ import Testing
         #expect { try read([key: value]) } throws: { ($0 as? SettingsError)?.key == key }
     }
 
-    @Test("no secret shows when settings are printed")
+    @Test("printed settings show no secret")
     func secrets() throws {
         let settings = try read([:])
         var dumped = ""

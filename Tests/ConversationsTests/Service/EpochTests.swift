@@ -10,7 +10,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct EpochTests {
-        @Test("every conversation shows the epoch, which changes with the cluster or when the operator says so")
+        @Test("every conversation has the epoch, which changes with the cluster or by an operator command")
         func epoch() async throws {
             try await CallsFixture.run { calls in
                 func now() async throws -> String { try await EpochSource(database: calls.database).current(deadline: .soon) }
@@ -31,7 +31,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a baseline says the epoch if it is asked for it, and another one at once when the database is another")
+        @Test("a baseline has the epoch if requested, and the new epoch at once after the database changed")
         func baseline() async throws {
             try await CallsFixture.run { calls in
                 let begin = StrataModel.Timestamp(microseconds: 0)
@@ -49,7 +49,7 @@ extension StoreTests {
             }
         }
 
-        @Test("where the end of the log cannot be seen, the epoch is told all the same, and a shorter log changes nothing")
+        @Test("the epoch is returned when the log's end is not visible, and a shorter log changes nothing")
         func unseen() async throws {
             try await ServiceFixture.run { service in
                 let first = try await EpochSource(database: service.database).current(deadline: .soon)
@@ -68,7 +68,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a copy of the disk, which is on the same timeline, shows by its log: it ends before what was seen")
+        @Test("a disk copy on the same timeline is detected, because its log ends before positions already seen")
         func putBack() async throws {
             try await CallsFixture.run { calls in
                 func check(_ known: String, _ seen: Int64) async throws -> String {

@@ -8,7 +8,7 @@ import Testing
 
 /// Updates of the function files on a database in use.
 @Suite struct FunctionFilesTests {
-    @Test("functions are made once; a file that is edited is executed once more, by one of several migrators, and changes no data")
+    @Test("functions are created once; one of several migrators runs an edited file once, without changing data")
     func edited() async throws {
         let database = try await SchemaDatabase()
         #expect(try await database.update().replacedFunctions)
@@ -42,7 +42,7 @@ import Testing
         #expect(try await database.answers() == answers)
     }
 
-    @Test("the files alone make every function, in their order")
+    @Test("the files alone create every function, in order")
     func complete() async throws {
         let (database, reference) = (try await SchemaDatabase(), try await SchemaDatabase())
         try await reference.update()

@@ -30,7 +30,7 @@ import Testing
         Maintenance(database: service.database, retention: .seconds(48 * 3600), interval: .seconds(600), logger: logger)
     }
 
-    @Test("what has expired is swept in batches, and nothing else")
+    @Test("a sweep deletes exactly the expired rows, in batches")
     func sweeping() async throws {
         try await ServiceFixture.run { service in
             try await service.execute(
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("a step that fails keeps no other one from being done, and all that fail are one line of the log")
+    @Test("a failing step does not stop other steps, and one log line lists all failures")
     func failingSteps() async throws {
         try await ServiceFixture.run { service in
             try await service.execute(
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("a deleted conversation of an app is removed while another app has many that were deleted before")
+    @Test("a deleted conversation of an app is removed while another app has many earlier deletions")
     func fair() async throws {
         try await ServiceFixture.run { service in
             let id = UUID()
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("many who were in a conversation that was deleted are forgotten a few at a time, and those who met there follow each other all the while")
+    @Test("participants of a deleted conversation are removed in batches, and those who met there keep following each other")
     func manyParticipants() async throws {
         try await ServiceFixture.run { service in
             let (app, id, users) = (UUID(), UUID(), 200)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test("several instances may do it at once")
+    @Test("several instances may run maintenance concurrently")
     func atOnce() async throws {
         try await ServiceFixture.run { service in
             try await service.execute(
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test("partitions are there for the days to come, and those beyond the retention time go")
+    @Test("partitions exist for the coming days, and partitions older than the retention time are dropped")
     func partitions() async throws {
         try await ServiceFixture.run { service in
             let partitions = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'conversations.change'::regclass"

@@ -15,7 +15,7 @@ import Testing
         #expect(try await previous.differences() == [])
     }
 
-    @Test("a release's record finds a lost column, statement and privilege, an edited step and edited functions")
+    @Test("a release's record detects a lost column, statement or privilege, an edited step, and edited functions")
     func record() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "previous-\(UUID().uuidString).jsonl")
         defer { try? FileManager.default.removeItem(at: file) }

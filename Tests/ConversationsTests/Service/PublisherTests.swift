@@ -27,7 +27,7 @@ import Testing
         for (entry, change) in zip(recorder.all, changes) { #expect(entry.channel == Channels.conversation(change.conversationID)) }
     }
 
-    @Test("notices go to their user's channel and read back as they were")
+    @Test("notices go to their user's channel and are decoded unchanged")
     func notices() throws {
         let recorder = ServiceFixture.Recorder()
         let publisher = Publisher(logger: ServiceFixture.quietLogger) { recorder.record($0, $1) }

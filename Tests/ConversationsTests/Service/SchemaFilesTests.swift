@@ -15,7 +15,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: try files.map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) })
     }
 
-    @Test("the baseline consists of all files of tables")
+    @Test("the baseline consists of all table files")
     func baseline() throws {
         let baseline = try #require(Schema.migrations.first)
         #expect(baseline.version == 1 && baseline.name == "baseline")
@@ -25,21 +25,21 @@ import Testing
         #expect(files.values.reduce(0) { $0 + $1.utf8.count } == baseline.sql.utf8.count)
     }
 
-    @Test("tables and steps make no functions and no triggers: these stand in the files of functions")
+    @Test("tables and steps create no functions or triggers; the function files contain these")
     func tablesOnly() {
         for step in Schema.migrations {
             #expect(step.sql.firstMatch(of: /(?i)CREATE\s+(OR\s+REPLACE\s+)?(FUNCTION|PROCEDURE|TRIGGER)/) == nil, "\(step.name)")
         }
     }
 
-    @Test("every step in the folder is embedded as it is, under its version, and steps are in the order of their versions")
+    @Test("every step file is embedded unchanged under its version, in version order")
     func steps() throws {
         let embedded = Schema.migrations.dropFirst().map { (String(format: "%04d_", $0.version) + "\($0.name).sql", $0.sql) }
         #expect(Dictionary(uniqueKeysWithValues: embedded) == (try files(in: "Steps")))
         #expect(Schema.migrations.map(\.version) == Schema.migrations.map(\.version).sorted())
     }
 
-    @Test("every file of functions in the folder is embedded as it is")
+    @Test("every function file is embedded unchanged")
     func functions() throws {
         let embedded = Schema.functions.files.map { ("\($0.name).sql", $0.sql) }
         #expect(Dictionary(uniqueKeysWithValues: embedded) == (try files(in: "Functions")))

@@ -55,7 +55,7 @@ import Testing
         $$
         """
 
-    @Test("what is done with one conversation touches one part of each table, however often its plan was used")
+    @Test("each statement about one conversation touches one partition of each table, with any cached plan")
     func oneConversation() async throws {
         let url = try await TestServers.postgres()
         var configuration = try PostgresConfiguration(url: url)

@@ -33,7 +33,7 @@ import Testing
         Migration(version: 9_003, name: "later", sql: "CREATE INDEX conversation_extra ON conversations.conversation (extra)"),
     ]
 
-    @Test("tables whose row types functions use get a column with a default and another type; functions, grants, rows and answers stay the same")
+    @Test("tables used as row types by functions can get a defaulted column and another type; functions, grants and rows stay")
     func altered() async throws {
         let database = try await SchemaDatabase()
         try await database.update()
@@ -59,7 +59,7 @@ import Testing
 
     /// These steps change no column type. That rewrites the table, and PostgreSQL shows a rewritten table as empty to
     /// statements that began earlier.
-    @Test("sessions that write and read while tables get columns with a default go on, with the statements that they have prepared")
+    @Test("sessions with prepared statements continue to read and write while tables get columns with defaults")
     func inUse() async throws {
         let database = try await SchemaDatabase()
         try await database.update()

@@ -12,7 +12,7 @@ extension StoreTests {
         private let users = ["ana", "ben", "cleo", "dora"]
 
         @Test(
-            "whatever happened while a client was away, what it had and the log together are what the server has", arguments: [5, 6, 7] as [UInt64])
+            "a client's earlier state and the log together equal the server's state after any absence", arguments: [5, 6, 7] as [UInt64])
         func random(seed: UInt64) async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.create(Array(users.dropFirst()))

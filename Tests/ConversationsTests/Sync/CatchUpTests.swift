@@ -9,7 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct CatchUpTests {
-        @Test("what a user is owed comes in pages, merged by time, each conversation by position without a gap")
+        @Test("a catch-up is paged and merged by time, with each conversation in position order without gaps")
         func pages() async throws {
             try await CallsFixture.run { calls in
                 let ids = [try await calls.conversation(["ben"]), try await calls.conversation(["ben", "cleo"])]
@@ -57,7 +57,7 @@ extension StoreTests {
             cursors[id] = position
         }
 
-        @Test("others' conversations are not read, whatever is asked for")
+        @Test("a catch-up never reads other users' conversations")
         func rights() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -70,7 +70,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what was received before a user came again is read when it is told later, and no earlier receipt takes it back")
+        @Test("receipts from before a re-addition count as read for later replays, and no earlier receipt reverts them")
         func receivedBefore() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -100,7 +100,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a message deleted since is replayed as its deletion only; to repair it is told without its body")
+        @Test("a replay has only the deletion of a deleted message; a repair has the message without its body")
         func deletedSince() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -114,7 +114,7 @@ extension StoreTests {
             }
         }
 
-        @Test("repair goes on where it was told to, up to a limit, and knows the head")
+        @Test("a repair continues from its last position, up to a limit, and returns the head")
         func repair() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -132,7 +132,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a baseline says where everything stands, and where it stood before")
+        @Test("a baseline returns the current positions and the positions at an earlier time")
         func baseline() async throws {
             try await CallsFixture.run { calls in
                 let (stays, left, gone, hidden) = (
@@ -168,7 +168,7 @@ extension StoreTests {
             }
         }
 
-        @Test("heads of what moved and of users' logs, and who was added where; nothing of what happened long before")
+        @Test("heads contain moved conversations and user logs and recent additions, and nothing old")
         func heads() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -13,14 +13,14 @@ extension StoreTests {
         static let users = ["ana", "ben", "cleo", "dora"]
 
         @Test(
-            "whatever four users do, each sees the messages, counts and last message a plain model says",
+            "a plain model agrees with the messages, counts and last message of four users after random operations",
             arguments: TestTier.pick(short: [1], long: [1, 2, 3, 4]) as [UInt64])
         func random(seed: UInt64) async throws {
             try await CallsFixture.run { calls in try await run(calls, seed) }
         }
 
         @Test(
-            "the same where a row may hold two ranges of a set, so that blocks hold the most",
+            "counts equal the model where a row holds at most two ranges, so that blocks hold the rest",
             arguments: TestTier.pick(short: [101], long: [101, 102, 103, 104]) as [UInt64])
         func packed(seed: UInt64) async throws {
             try await CallsFixture.run { calls in

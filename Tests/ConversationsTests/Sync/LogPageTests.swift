@@ -37,7 +37,7 @@ extension StoreTests {
             return ids
         }
 
-        @Test("a log read in pages of any number of bytes is the log, and each page has as much as fits", arguments: [1, 2, 3] as [UInt64])
+        @Test("log pages of any byte limit together equal the log, and each page is full", arguments: [1, 2, 3] as [UInt64])
         func owed(seed: UInt64) async throws {
             try await CallsFixture.run { calls in
                 var random = SeededGenerator(seed: seed)
@@ -73,7 +73,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a repair in pages of any number of bytes is the log, and each page has as much as fits", arguments: [4, 5] as [UInt64])
+        @Test("repair pages of any byte limit together equal the log, and each page is full", arguments: [4, 5] as [UInt64])
         func repair(seed: UInt64) async throws {
             try await CallsFixture.run { calls in
                 var random = SeededGenerator(seed: seed)
@@ -94,7 +94,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what the entries of a user's own log are about counts, too: the last message of a conversation that they changed")
+        @Test("page sizes include the objects of the user's own log: the last message of a changed conversation")
         func own() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

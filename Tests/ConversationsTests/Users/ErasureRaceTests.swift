@@ -21,7 +21,7 @@ extension StoreTests {
             try await calls.number("SELECT count(*) FROM conversations.announcement WHERE id = '\(id)'") == 1
         }
 
-        @Test("what a socket writes whose gateway has missed the notice goes, too: it can live for most of a minute")
+        @Test("an erasure also deletes writes of a socket whose gateway missed the notice, for most of a minute")
         func lateSocket() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben")
@@ -37,7 +37,7 @@ extension StoreTests {
             }
         }
 
-        @Test("messages whose times are ahead of the clock, which was set back, are taken; not those of a user who has come back")
+        @Test("an erasure deletes messages with times ahead of a clock that was set back, but not those of a returned user")
         func clock() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben", "cleo")
@@ -57,7 +57,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a first round that comes late takes only what was written until a minute after the request")
+        @Test("a late first round deletes only messages written within a minute of the request")
         func lateRound() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben")
@@ -78,7 +78,7 @@ extension StoreTests {
             }
         }
 
-        @Test("announcements to a user go when no other user has them; those that the user sent stay without parts")
+        @Test("an erasure deletes announcements that no other user has; announcements that the user sent stay without parts")
         func announcements() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -96,7 +96,7 @@ extension StoreTests {
             }
         }
 
-        @Test("of two users who are erased at once, the last one takes an announcement with them that only these two had")
+        @Test("when two users are erased concurrently, the last erasure deletes an announcement that only these two had")
         func lastRecipients() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -110,7 +110,7 @@ extension StoreTests {
             }
         }
 
-        @Test("whom a user had blocked is forgotten, in the log, too; whom the user blocks after coming back stays blocked")
+        @Test("an erasure deletes blocks of the user, also from the log; blocks by the user after returning stay")
         func blocks() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben", "cleo")
@@ -139,7 +139,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a message that is being scheduled while its sender is erased is not kept")
+        @Test("an erasure discards a message that its sender is scheduling at the same time")
         func delayed() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben")

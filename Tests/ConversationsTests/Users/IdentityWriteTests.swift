@@ -18,7 +18,7 @@ extension StoreTests {
             try calls.notices(user).compactMap { if case .change(let change) = $0 { change.content } else { nil } }
         }
 
-        @Test("an identity is created once, replaced as a whole, and patched in part")
+        @Test("an identity is created once, replaced as a whole, and patched partially")
         func writing() async throws {
             try await CallsFixture.run { calls in
                 try await calls.writeIdentity("create", of: "ana", ["display_name": "Ana", "phone_number": "1"], metadata: ["a": "1"])
@@ -35,7 +35,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a patch and a deletion need an identity; a replacement makes one; after a deletion the id is left, and another can be created")
+        @Test("a patch and a deletion require an identity; a replacement creates one; after a deletion it can be created again")
         func presence() async throws {
             try await CallsFixture.run { calls in
                 for mode in ["patch", "delete"] {
@@ -50,7 +50,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the metadata of an identity has at most 16 keys, also if they come one by one")
+        @Test("the metadata of an identity has at most 16 keys, also when they are set one by one")
         func keys() async throws {
             try await CallsFixture.run { calls in
                 let many = Dictionary(uniqueKeysWithValues: (1...16).map { ("\($0)", "x") })
@@ -62,7 +62,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the user and all followers are told, live and from their logs; not of what changes nothing, and no others are")
+        @Test("the user and all followers receive effective changes, live and from their logs; no other user does")
         func telling() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben", "cleo", "dora")
@@ -85,7 +85,7 @@ extension StoreTests {
             }
         }
 
-        @Test("two creations at once make one identity")
+        @Test("two concurrent creations make one identity")
         func race() async throws {
             try await CallsFixture.run { calls in
                 let refusals = try await withThrowingTaskGroup(of: Failure.Code?.self) { group in

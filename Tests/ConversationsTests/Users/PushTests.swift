@@ -24,7 +24,7 @@ extension StoreTests {
             try await calls.number("SELECT count(*) FROM webhooks.event WHERE app_id = '\(calls.app)'")
         }
 
-        @Test("badges are counted before anything is recorded, which others wait for")
+        @Test("badges are counted before the recording takes locks that block other writers")
         func countedFirst() async throws {
             try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
                 try await calls.register()
@@ -47,7 +47,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a webhook that ends while pushes are recorded does not have the request refused, which would push again to those who come first")
+        @Test("a webhook that ends during recording does not refuse the push, since a retry would push twice")
         func endsMeanwhile() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()

@@ -18,7 +18,7 @@ extension StoreTests {
                 """)
         }
 
-        @Test("sessions are listed newest first, page by page, by ids that are none of their digests; those that have ended are not")
+        @Test("active sessions are listed newest first, in pages, by ids unrelated to their digests")
         func listing() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana")
@@ -45,7 +45,7 @@ extension StoreTests {
             }
         }
 
-        @Test("one session is ended, or all; gateways are told whose sockets to close, and no other user's end")
+        @Test("one session or all are ended, and gateways receive the sockets to close; other users' sessions stay")
         func ending() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana")
@@ -65,7 +65,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a suspended user's sockets are closed, and the user has to be known")
+        @Test("a suspension closes the user's sockets and requires a known user")
         func suspension() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana")
@@ -77,7 +77,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an app's time for sessions shortens those that there are, and those of no other app")
+        @Test("an app's session lifetime shortens its existing sessions and no other app's")
         func lifetime() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -102,7 +102,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a badge counts what is unread in the conversations of a user's list, beside the app's own number")
+        @Test("a badge has the unread count of the user's listed conversations beside the app's own number")
         func badge() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -125,7 +125,7 @@ extension StoreTests {
         }
 
         @Test(
-            "the number on the icon is what the app's settings say",
+            "the app's settings determine the number on the icon",
             arguments: [
                 ("unread_messages", false, 7), ("unread_conversations", false, 6), ("external", false, 5), ("external", true, 6),
                 ("unread_messages", true, 8),
@@ -143,7 +143,7 @@ extension StoreTests {
             }
         }
 
-        @Test("with no webhook that takes pushes a notification is refused, and says so")
+        @Test("a notification is refused with a reason if no webhook takes pushes")
         func notification() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -161,7 +161,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a push is handed to the webhooks for each recipient, with what differs for them and the badge; so is a badge that changes")
+        @Test("webhooks receive a push per recipient with its overrides and badge, and each badge change")
         func push() async throws {
             try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
                 try await calls.register()
@@ -239,7 +239,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what is done to an identity under a name is done once, whatever was done since; what was refused is tried anew")
+        @Test("an identity change with an idempotency key runs once, whatever changed since; a refused one is retried")
         func namedIdentity() async throws {
             try await CallsFixture.run { calls in
                 let ana = UserID(trusted: "ana")
@@ -270,7 +270,7 @@ extension StoreTests {
             }
         }
 
-        @Test("sessions, a suspension, a badge, settings and an erasure under a name happen once, whatever happened since")
+        @Test("requests with an idempotency key run once: sessions, suspension, badge, settings and erasure")
         func named() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -313,7 +313,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an announcement under a name is sent once, and the name is refused for another one")
+        @Test("an announcement with an idempotency key is sent once, and the key is refused for another one")
         func namedAnnouncement() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -338,7 +338,7 @@ extension StoreTests {
             }
         }
 
-        @Test("an announcement is sent once under an id: the same request again is answered as the first, another one is refused")
+        @Test("a repeated announcement id returns the first answer for the same request, and is refused for another one")
         func announcing() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()

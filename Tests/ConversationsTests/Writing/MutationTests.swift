@@ -8,10 +8,10 @@ import Testing
 @testable import Conversations
 
 extension StoreTests {
-    @Suite("changes with a name") struct Mutations {
+    @Suite("idempotent changes") struct Mutations {
         private static func name() -> IdempotencyKey { .random }
 
-        @Test("two instances that are asked for the same change at once carry it out once, and answer the same")
+        @Test("two instances carry out one concurrent change once, and answer alike")
         func together() async throws {
             try await CallsFixture.run { fixture in
                 let id = try await fixture.conversation()
@@ -35,7 +35,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the name is committed with the change, or neither is")
+        @Test("a transaction commits the idempotency key and its change together")
         func atomic() async throws {
             try await CallsFixture.run { fixture in
                 try await fixture.refuseInDatabase("fails in the database")
@@ -49,7 +49,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a change without a name leaves no trace among the names")
+        @Test("a change without an idempotency key stores no key")
         func unnamed() async throws {
             try await CallsFixture.run { fixture in
                 let id = try await fixture.conversation()
@@ -59,7 +59,7 @@ extension StoreTests {
             }
         }
 
-        @Test("names are forgotten when the log is, and not before")
+        @Test("idempotency keys expire with the log, and not before")
         func forgotten() async throws {
             try await CallsFixture.run { fixture in
                 let id = try await fixture.conversation()
@@ -75,7 +75,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a change without effect is told where its user has been told of something")
+        @Test("a change without effect returns the position of the last change that its user received")
         func told() async throws {
             try await CallsFixture.run { fixture in
                 // More participants than the audience limit of receipts.
@@ -107,7 +107,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a change without effect on the user's own log is told at its end")
+        @Test("a change without effect on the user's own log returns the end of that log")
         func toldToUser() async throws {
             try await CallsFixture.run { fixture in
                 func unfollowing() async throws -> ProtoChangePlace {

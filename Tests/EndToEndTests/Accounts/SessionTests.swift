@@ -7,7 +7,7 @@ import Testing
 extension EndToEnd {
     @Suite("sessions")
     struct SessionTests {
-        @Test("the end of a session closes its sockets with 4401, and no others")
+        @Test("the end of a session closes its sockets, and no others, with 4401")
         func end() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -27,7 +27,7 @@ extension EndToEnd {
             #expect(again.status == 204)
         }
 
-        @Test("the nonce of a 401 is good for signing in")
+        @Test("a 401 response contains a nonce that is valid for signing in")
         func nonceOfRefusal() async throws {
             let app = try await Cluster.shared().app()
             let client = app.system.client()
@@ -41,7 +41,7 @@ extension EndToEnd {
             #expect(check.header("Link")?.contains("rel=conversations") == true)
         }
 
-        @Test("a user's identity is there at once, and that of a user who never signed in")
+        @Test("a user's own identity and that of a user who never signed in are available at once")
         func identities() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")

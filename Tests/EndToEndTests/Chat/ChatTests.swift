@@ -33,7 +33,7 @@ extension EndToEnd {
             try await bob.quit()
         }
 
-        @Test("conversations count unread messages, and participants come and go", .timeLimit(.minutes(3)))
+        @Test("conversations count unread messages, and participants join and leave", .timeLimit(.minutes(3)))
         func conversations() async throws {
             let room = try ChatRoom(try await Cluster.shared())
             let (alice, bob) = (try await room.enter("alice"), try await room.enter("bob"))
@@ -50,7 +50,7 @@ extension EndToEnd {
             try await bob.quit()
         }
 
-        @Test("while the gateway is gone a banner counts what waits, which is sent when it is back", .timeLimit(.minutes(4)))
+        @Test("while the gateway is down a banner counts pending changes, which are sent on reconnect", .timeLimit(.minutes(4)))
         func offline() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let room = try ChatRoom(cluster)
@@ -71,7 +71,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("what was written before the program ended is there when it starts again, also if it was not sent", .timeLimit(.minutes(3)))
+        @Test("messages written before the program ended are shown after a restart, including unsent ones", .timeLimit(.minutes(3)))
         func restart() async throws {
             let room = try ChatRoom(try await Cluster.shared())
             let first = try await room.enter("alice")
@@ -115,7 +115,7 @@ extension EndToEnd {
             try await alice.quit()
         }
 
-        @Test("the terminal is as it was, however the program ends", .timeLimit(.minutes(3)), arguments: ["\u{03}", "/quit\r", "TERM", "HUP"])
+        @Test("the terminal is restored however the program ends", .timeLimit(.minutes(3)), arguments: ["\u{03}", "/quit\r", "TERM", "HUP"])
         func restored(_ way: String) async throws {
             let terminal = try PseudoTerminal()
             let settings = terminal.settings

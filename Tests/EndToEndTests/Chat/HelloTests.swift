@@ -14,7 +14,7 @@ extension EndToEnd {
             let app: String
         }
 
-        @Test("two of them say hello to each other", .timeLimit(.minutes(3)))
+        @Test("two instances say hello to each other", .timeLimit(.minutes(3)))
         func hello() async throws {
             let cluster = try await Cluster.shared()
             let program = try StrataProgram("hello")

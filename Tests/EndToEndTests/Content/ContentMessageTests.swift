@@ -22,7 +22,7 @@ extension EndToEnd {
             #expect(try await Cluster.shared().fetch(url, via: 1).body == Self.bytes, sourceLocation: sourceLocation)
         }
 
-        @Test("the content is shown to sender and recipients, over REST and sockets, in both versions", arguments: ProtocolVersion.allCases)
+        @Test("sender and recipients receive the content, over REST and sockets, in both versions", arguments: ProtocolVersion.allCases)
         func sending(_ version: ProtocolVersion) async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana", version: version)
@@ -44,7 +44,7 @@ extension EndToEnd {
             try await check(answer.data["parts"][1]["content"], is: content)
         }
 
-        @Test("content can be seen by its uploader and by users who see a message with it, and by no others")
+        @Test("only the uploader and users who see a message with the content can read it")
         func access() async throws {
             let app = try await Cluster.shared().app()
             let users = try await app.signIn(["ana", "ben", "cleo"])
@@ -64,7 +64,7 @@ extension EndToEnd {
             #expect(try await users[0].call("GET", "/content/nonsense").errorID == "not_found")
         }
 
-        @Test("only content that is there, and that the sender may see, can be sent")
+        @Test("a user can send only existing content that they may see")
         func unsendable() async throws {
             let app = try await Cluster.shared().app()
             let users = try await app.signIn(["ana", "ben"])
@@ -78,7 +78,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("content that is in no message is removed after a while, what is in one stays")
+        @Test("unreferenced content is removed after a delay, referenced content stays")
         func swept() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2, settings: ["STRATA_CONTENT_UNREFERENCED_AGE": "5s"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -101,7 +101,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a server without a place for it takes no content, and says so")
+        @Test("a server without content storage refuses content and names the reason")
         func notKept() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONTENT_DIRECTORY": ""])) { cluster in
                 let ana = try await cluster.app().signIn("ana")

@@ -14,7 +14,7 @@ extension EndToEnd {
 
         // MARK: Announcing
 
-        @Test("announced content has a place to upload to and none to download from; uploaded, the other way round")
+        @Test("announced content has an upload URL and no download URL; uploaded content has the reverse")
         func objects() async throws {
             let ana = try await Cluster.shared().app().signIn("ana")
             let announced = try await ana.call("POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "text/plain"])
@@ -38,7 +38,7 @@ extension EndToEnd {
             #expect(again["download_url"] == after["download_url"] || again["expiration"] != after["expiration"])
         }
 
-        @Test("what is missing or wrong in the announcement is named")
+        @Test("a refused announcement names missing and invalid properties")
         func announcements() async throws {
             let ana = try await Cluster.shared().app().signIn("ana")
             let cases: [([String: String], String, String)] = [
@@ -62,7 +62,7 @@ extension EndToEnd {
 
         // MARK: Uploads
 
-        @Test("what is uploaded through one gateway is downloaded through the other, with its type, and no browser runs it")
+        @Test("a gateway serves content uploaded through another gateway, with its type, and no browser runs it")
         func acrossGateways() async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana", via: 0)
@@ -89,7 +89,7 @@ extension EndToEnd {
             #expect(try await cluster.fetch(try await ana.downloadURL(of: content)).body == Self.bytes)
         }
 
-        @Test("empty content is content")
+        @Test("content may be empty")
         func empty() async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -98,7 +98,7 @@ extension EndToEnd {
             #expect(answer.body.isEmpty)
         }
 
-        @Test("an upload of another length than announced is refused, leaves nothing, and can be made good", arguments: [99_999, 100_001, 0])
+        @Test("an upload with another length than announced is refused, stores nothing, and can be repeated", arguments: [99_999, 100_001, 0])
         func wrongLength(_ length: Int) async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -111,7 +111,7 @@ extension EndToEnd {
             #expect(try await cluster.put(Self.bytes.prefix(length) + Data(count: max(0, length - 100_000)), to: content.uploadURL).status == 200)
         }
 
-        @Test("without a Content-Length the bytes are counted", arguments: [(4, 400), (5, 200), (6, 400)])
+        @Test("a gateway counts the bytes of an upload without a Content-Length", arguments: [(4, 400), (5, 200), (6, 400)])
         func chunked(_ length: Int, _ status: Int) async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -130,7 +130,7 @@ extension EndToEnd {
             withExtendedLifetime(connection) {}
         }
 
-        @Test("an upload that breaks off leaves nothing, and can be made good")
+        @Test("an interrupted upload stores nothing and can be repeated")
         func brokenOff() async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -153,7 +153,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a tampered or foreign token uploads and downloads nothing")
+        @Test("a tampered or foreign token allows no upload or download")
         func tampered() async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -173,7 +173,7 @@ extension EndToEnd {
 
         // MARK: Downloads
 
-        @Test("parts are downloaded by range")
+        @Test("a client can download parts of content by range")
         func ranges() async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -196,7 +196,7 @@ extension EndToEnd {
             #expect(try await cluster.fetch(url, headers: ["Range": "bytes=0-9", "If-Range": "\"other\""]).body == Self.bytes)
         }
 
-        @Test("HEAD tells of the bytes without sending them, and what a client has it is not sent again")
+        @Test("HEAD describes the bytes without sending them, and cached content is not sent again")
         func headAndTag() async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -247,7 +247,7 @@ extension EndToEnd {
         /// The content's size in bytes, far more than the gateways may buffer.
         private static let largeBytes = 40 << 20
 
-        @Test("large content goes through both gateways without ever being in their memory")
+        @Test("large content passes through both gateways without being held in memory")
         func streaming() async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")

@@ -35,7 +35,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("of the same participants there is one distinct conversation; other metadata is a conflict", arguments: Transport.allCases)
+        @Test("one distinct conversation exists per participant set; other metadata is a conflict", arguments: Transport.allCases)
         func distinct(_ transport: Transport) async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
@@ -64,7 +64,7 @@ extension EndToEnd {
             #expect(other.object["distinct"].bool == false)
         }
 
-        @Test("a create repeated by id finds the conversation as it is now; a stranger learns nothing", arguments: Transport.allCases)
+        @Test("a creation repeated by id returns the current conversation; a non-participant learns nothing", arguments: Transport.allCases)
         func idInUse(_ transport: Transport) async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo"])
             let id = Conversation.newID()
@@ -81,7 +81,7 @@ extension EndToEnd {
             #expect(stranger.object == [:])
         }
 
-        @Test("two users create the same distinct conversation at once, and get one", arguments: [true, false])
+        @Test("two users who create the same distinct conversation concurrently get one conversation", arguments: [true, false])
         func race(withEqualMetadata isEqual: Bool) async throws {
             let users = try await Cluster.shared().app().signIn((0..<16).map { "user\($0)" })
             for pair in 0..<8 {
@@ -99,7 +99,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("the response to a create comes before the change it caused")
+        @Test("the response to a creation precedes the change it caused")
         func responseFirst() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let socket = try await users[0].open()

@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("metadata")
     struct MetadataTests {
-        @Test("patches come live and in order to both users, through two gateways")
+        @Test("patches reach both users live and in order, through two gateways")
         func live() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
@@ -35,7 +35,7 @@ extension EndToEnd {
             #expect(try await users[1].view(of: conversation)["metadata"] == ["last": "end"])
         }
 
-        @Test("what changes nothing is not announced, and takes no position")
+        @Test("a patch without effect is not announced and takes no position")
         func withoutEffect() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let socket = try await users[1].open()
@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(update.data == [set("metadata.a", "2")])
         }
 
-        @Test("a and a.b set at once leave one of them, the same everywhere")
+        @Test("concurrent sets of a and a.b keep one of them, consistently everywhere")
         func prefixes() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
@@ -70,7 +70,7 @@ extension EndToEnd {
             for socket in sockets { #expect(socket.faults == []) }
         }
 
-        @Test("of two keys set at once, by many, none is lost")
+        @Test("concurrent sets of two keys by many users all persist")
         func manyKeys() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo", "dan"])
             let socket = try await users[3].open()
@@ -98,7 +98,7 @@ extension EndToEnd {
             .object(Dictionary(uniqueKeysWithValues: range.map { ("k\($0)", .string(String(repeating: "v", count: bytes))) }))
         }
 
-        @Test("a patch is refused in the same words alone and beside a change of participants, which take it to different services")
+        @Test("the metadata service and the conversations service refuse an invalid patch with the same message")
         func refusedAlike() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let conversation = try await users[0].converse(with: [users[1]], metadata: Self.values(100..<500, bytes: 2048))

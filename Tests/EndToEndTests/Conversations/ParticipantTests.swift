@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("participants")
     struct ParticipantTests {
-        @Test("an added user gets the whole conversation over their socket, with its history, read")
+        @Test("an added user receives the whole conversation over their socket, with its history, marked as read")
         func added() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo"])
             let (ana, ben, cleo) = (users[0], users[1], users[2])
@@ -38,7 +38,7 @@ extension EndToEnd {
             #expect(socket.faults == [])
         }
 
-        @Test("a removed user gets the update and nothing later, and keeps what they had")
+        @Test("a removed user receives the update and nothing later, and keeps their history")
         func removed() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(socket.faults == [])
         }
 
-        @Test("a user who is added while their socket opens misses nothing")
+        @Test("a user who is added while their socket opens misses no change")
         func addedWhileOpening() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
@@ -82,7 +82,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a send that waits behind its sender's removal is refused, and leaves no hole")
+        @Test("a send that waits for its sender's removal is refused and leaves no gap")
         func sendBehindRemoval() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])

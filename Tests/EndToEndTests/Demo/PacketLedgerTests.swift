@@ -28,7 +28,7 @@ struct PacketLedgerTests {
         return ledger
     }
 
-    @Test("what comes in order is new, and leaves no fault")
+    @Test("in-order packets are new and cause no fault")
     func inOrder() throws {
         var ledger = opened()
         #expect(ledger.note(try packet(0, position: 1)) == .new)
@@ -40,7 +40,7 @@ struct PacketLedgerTests {
         #expect(ledger.missing(of: "c", upTo: 3) == [3])
     }
 
-    @Test("a counter that is not the next one is a fault, and its time is not remembered")
+    @Test("a skipped counter is a fault, and its packet's time is not stored")
     func counters() throws {
         var ledger = opened()
         _ = ledger.note(try packet(0, position: 1))
@@ -49,7 +49,7 @@ struct PacketLedgerTests {
         #expect(ledger.lastTimestamp == "2030-01-01T00:00:00.000Z")
     }
 
-    @Test("a position that goes back, and a packet that comes twice, are faults")
+    @Test("a decreasing position and a duplicate packet are faults")
     func order() throws {
         var ledger = opened()
         _ = ledger.note(try packet(0, position: 2))
@@ -58,7 +58,7 @@ struct PacketLedgerTests {
         #expect(ledger.faults.count == 2)
     }
 
-    @Test("what a new connection brings again is known, and no fault")
+    @Test("packets repeated on a new connection are known and no fault")
     func replay() throws {
         var ledger = opened()
         _ = ledger.note(try packet(0, position: 1))
@@ -71,7 +71,7 @@ struct PacketLedgerTests {
         #expect(ledger.faults == [])
     }
 
-    @Test("a replay that failed half-way may begin again on the same connection")
+    @Test("a replay that failed half-way may restart on the same connection")
     func failedReplay() throws {
         var ledger = opened()
         _ = ledger.note(try packet(0, position: 1))
@@ -91,7 +91,7 @@ struct ConversationReplicaTests {
         "total_message_count": 2,
     ]
 
-    @Test("patches make of it what the server has")
+    @Test("patches make the replica equal to the server's conversation")
     func patches() {
         var replica = ConversationReplica(start)
         let operations: JSONValue = [
@@ -121,7 +121,7 @@ struct ConversationReplicaTests {
 
 @Suite("a watched value")
 struct WatchedTests {
-    @Test("a waiting task is resumed by the change it waits for, and by no other")
+    @Test("a waiting task is resumed only by the change it waits for")
     func waiting() async {
         let value = ObservedState(0)
         async let found = value.first(within: .seconds(60)) { $0 >= 2 ? "at \($0)" : nil }
@@ -131,7 +131,7 @@ struct WatchedTests {
         #expect(answer == "at 2" || answer == "at 3")
     }
 
-    @Test("what is there already is found at once; what never comes is given up")
+    @Test("an existing value is found at once, and a wait for a missing value times out")
     func limits() async {
         let value = ObservedState(1)
         #expect(await value.first(within: .seconds(60)) { $0 } == 1)

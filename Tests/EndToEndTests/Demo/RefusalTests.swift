@@ -22,7 +22,7 @@ extension EndToEnd {
             #expect(exit.errorOutput.hasPrefix("strata: ") && exit.errorOutput.split(separator: "\n").count == 1)
         }
 
-        @Test("a certificate that is not trusted is named at once, with the option that helps, before anything is made")
+        @Test("an untrusted certificate is named at once, with the option that helps, before anything is created")
         func certificate() async throws {
             let identity = try TestIdentity(names: ["localhost"]).files()
             let context = try NIOSSLContext(
@@ -52,7 +52,7 @@ extension EndToEnd {
             try await server.close()
         }
 
-        @Test("demo says that there is no such app, or that the key is not the app's")
+        @Test("demo reports an unknown app or a key of another app")
         func demo() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -72,7 +72,7 @@ extension EndToEnd {
             expectOneLine(try await strata.run(words(app.id, app.privateKeyFile)), .unavailable, "The app \(app.id) is suspended.")
         }
 
-        @Test("an app that does not exist is announced nothing, and cannot be suspended")
+        @Test("an unknown app can neither receive announcements nor be suspended")
         func unknownApp() async throws {
             let cluster = try await Cluster.shared()
             let strata = try StrataProgram()

@@ -23,7 +23,7 @@ struct SilentServerTests {
         }
     }
 
-    @Test("so does the opening of a socket", arguments: ["", "HTTP/1.1 101 Switching Protocols\r\n"])
+    @Test("the opening of a socket ends at its deadline wherever the answer stops", arguments: ["", "HTTP/1.1 101 Switching Protocols\r\n"])
     func socket(_ beginning: String) async throws {
         try await withServer(beginning) { client in
             await #expect { try await client.openSocket(sessionToken: nil, deadline: .now + .milliseconds(200)) } throws: { error in

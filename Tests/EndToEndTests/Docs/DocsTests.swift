@@ -21,7 +21,7 @@ extension EndToEnd {
             return try Data(contentsOf: root.appending(path: "docs/\(name)"))
         }
 
-        @Test("it is served to every client, as it is in the repository", arguments: files)
+        @Test("gateways serve the description to every client, identical to the repository", arguments: files)
         func served(_ path: String, _ name: String, _ type: String) async throws {
             let client = try await Cluster.shared().client()
             let answer = try await client.call("GET", path, headers: ["Accept": ""])
@@ -32,7 +32,7 @@ extension EndToEnd {
             #expect(answer.header("X-Content-Type-Options") == "nosniff")
         }
 
-        @Test("a browser may carry out the script of the search, and no other")
+        @Test("a browser runs the search script and no other script")
         func script() async throws {
             let client = try await Cluster.shared().client()
             let index = try await client.call("GET", "/docs/", headers: ["Accept": ""])
@@ -47,7 +47,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("HEAD answers without the bytes, and what is known already is not sent again", arguments: files)
+        @Test("HEAD answers without a body, and cached documents are not sent again", arguments: files)
         func conditional(_ path: String, _ name: String, _ type: String) async throws {
             let client = try await Cluster.shared().client()
             let head = try await client.call("HEAD", path, headers: ["Accept": ""])
@@ -63,7 +63,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("without the slash the page is found, too")
+        @Test("the page is also found without the trailing slash")
         func redirected() async throws {
             let client = try await Cluster.shared().client()
             for method in ["GET", "HEAD"] {

@@ -123,7 +123,7 @@ extension EndToEnd {
                 (0, .send(3, parts: text, notification: nil, overSocket: false))),
         ]
 
-        @Test("told of it, they hold what is loaded afresh", arguments: kinds)
+        @Test("clients that received the packets hold the same state as a fresh load", arguments: kinds)
         func told(_ kind: Kind) async throws {
             let app = try await Cluster.shared().app()
             let only = ProcessInfo.processInfo.environment["STRATA_KIND"]

@@ -24,7 +24,7 @@ extension EndToEnd {
         /// The maximum number of concurrent histories.
         private static let width = 12
 
-        @Test("whatever happened, and however often the line was cut: all clients hold what is loaded afresh")
+        @Test("all clients hold the same state as a fresh load after random changes and disconnections")
         func equivalent() async throws {
             let environment = ProcessInfo.processInfo.environment
             let count = environment["STRATA_HISTORIES"].flatMap(Int.init) ?? Self.defaultCount

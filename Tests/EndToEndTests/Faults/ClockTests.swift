@@ -25,7 +25,7 @@ extension EndToEnd {
             return try style.parse(try #require(text)).timeIntervalSinceNow
         }
 
-        @Test("a gateway with a wrong clock tells its sockets what they are owed, with times of the database's clock", arguments: [-600, 600])
+        @Test("a gateway with a wrong clock sends complete catch-ups, with times of the database's clock", arguments: [-600, 600])
         func gateway(seconds: Int) async throws {
             try await Cluster.with(Self.size) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -53,7 +53,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("when the database's clock is put right after it was ahead, all sockets are closed, and replays say that everything is to be loaded")
+        @Test("correcting a database clock that was ahead closes all sockets, and replays require a full load")
         func putRight() async throws {
             try await Cluster.with(Self.size) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

@@ -22,7 +22,7 @@ extension EndToEnd {
                 ]
         }
 
-        @Test("it passes, through two gateways")
+        @Test("the demo passes through two gateways")
         func passes() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -32,7 +32,7 @@ extension EndToEnd {
             #expect(exit.output.contains("through gateway 2"))
         }
 
-        @Test("it passes although a process is killed in the middle, whichever kind of process it is", .long)
+        @Test("the demo passes although a process of any kind is killed during it", .long)
         func survives() async throws {
             // The demos run concurrently, each on its own system, because a demo mostly waits.
             try await withThrowingTaskGroup(of: Void.self) { group in

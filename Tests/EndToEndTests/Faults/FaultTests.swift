@@ -12,7 +12,7 @@ extension EndToEnd {
     /// Any process may die at any moment. Each test breaks its system and therefore has its own.
     @Suite("faults")
     struct FaultTests {
-        @Test("what was acknowledged and perhaps never published, because the process was killed, reaches all clients")
+        @Test("acknowledged changes reach all clients even if the process was killed before publishing them")
         func killedBeforePublishing() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let app = try await cluster.app()
@@ -100,7 +100,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Redis may die, stay away and come back empty: every connected client still gets every change")
+        @Test("every connected client gets every change although Redis dies, stays away and returns empty")
         func redisKilled() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo"])
@@ -133,7 +133,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("typing goes on after Redis has come back")
+        @Test("typing works again after Redis has returned")
         func typingAfterRedis() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -152,7 +152,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("presence lasts as long as the connection, whatever the lease, and ends with a gateway that dies", .long)
+        @Test("presence lasts as long as the connection, for any lease, and ends with a gateway that dies", .long)
         func gatewayOfPresenceKilled() async throws {
             let settings = ["STRATA_PRESENCE_LEASE": "9s", "STRATA_PRESENCE_GRACE": "9s"]
             try await Cluster.with(Cluster.Size(gateways: 2, settings: settings)) { cluster in
@@ -192,7 +192,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a killed gateway's clients come back through the other one, and have everything")
+        @Test("a killed gateway's clients reconnect through the other gateway and miss nothing")
         func gatewayKilled() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

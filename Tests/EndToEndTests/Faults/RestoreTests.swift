@@ -10,9 +10,9 @@ import Testing
 
 extension EndToEnd {
     /// A database that is restored to an earlier state while all services run.
-    @Suite("restore")
+    @Suite("database restore")
     struct RestoreTests {
-        @Test("when the database is put back to an older state, open sockets are closed, and who comes back hears what happens from there")
+        @Test("restoring an older database state closes open sockets, and reconnecting clients receive the changes from there")
         func putBack() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

@@ -8,7 +8,7 @@ import Testing
 extension EndToEnd {
     /// docs/architecture.md §11: durable writes scale by distributing conversations over several servers. The schema is
     /// ready for this if every statement about one conversation touches only one server.
-    @Suite("conversations dealt out to partitions")
+    @Suite("conversations in partitions")
     struct PartitionTests {
         /// Statements about several conversations, recognized by a part of their text, with the reason why they may
         /// touch all partitions.

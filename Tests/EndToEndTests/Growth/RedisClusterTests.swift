@@ -10,7 +10,7 @@ extension EndToEnd {
     /// docs/architecture.md §11: pub/sub and presence scale with a Redis Cluster.
     @Suite("a Redis Cluster of three masters")
     struct RedisClusterTests {
-        @Test("the demo passes, every user hears of everything, and each master has its part of it")
+        @Test("the demo passes, every user receives all changes, and each master holds a share of the keys")
         func all() async throws {
             let redis = try await RedisCluster.start()
             let settings = ["STRATA_REDIS_URL": redis.url, "STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"]

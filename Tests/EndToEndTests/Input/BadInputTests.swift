@@ -106,7 +106,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("over REST each gets its error object, names the property, and changes nothing")
+        @Test("each bad REST request gets an error object that names the property, and changes nothing")
         func rest() async throws {
             let scene = try await Scene()
             let before = try await scene.ana.view(of: scene.own)
@@ -125,7 +125,7 @@ extension EndToEnd {
             #expect(scene.socket.faults == [])
         }
 
-        @Test("a body over the limit is refused, and no other user hears of it")
+        @Test("a body over the limit is refused and affects no other user")
         func largeBody() async throws {
             let scene = try await Scene()
             let body = Data((#"{"participants": [], "metadata": {"a": ""# + String(repeating: "x", count: 2 << 20) + #""}}"#).utf8)
@@ -141,7 +141,7 @@ extension EndToEnd {
             #expect(try await scene.socket.ask("Counter.read").isSuccess)
         }
 
-        @Test("over a socket each gets its error object, and the socket stays open")
+        @Test("each bad socket request gets an error object, and the socket stays open")
         func socket() async throws {
             let scene = try await Scene()
             let text = Self.secret + String(repeating: "y", count: 2049)
@@ -172,7 +172,7 @@ extension EndToEnd {
             #expect(scene.socket.faults == [])
         }
 
-        @Test("what is no packet closes its own connection, and no other", arguments: ["no JSON", "unknown type", "binary", "huge frame"])
+        @Test("an invalid packet closes its own connection and no other", arguments: ["no JSON", "unknown type", "binary", "huge frame"])
         func broken(_ kind: String) async throws {
             let scene = try await Scene()
             let other = try await scene.ana.open(via: scene.ana.gateway)

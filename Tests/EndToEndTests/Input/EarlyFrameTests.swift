@@ -10,7 +10,7 @@ extension EndToEnd {
     struct EarlyFrameTests {
         /// A regression test for a fault found by fuzzing: the gateway crashed because it parsed the bytes after the
         /// handshake as HTTP.
-        @Test("frames in the same segment as the handshake are answered when it is done, or dropped if it is refused")
+        @Test("frames in the same segment as the handshake are answered after it, or dropped if it is refused")
         func early() async throws {
             let cluster = try await Cluster.shared()
             let user = try await cluster.app().signIn("ana")

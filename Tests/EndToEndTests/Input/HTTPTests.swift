@@ -7,7 +7,7 @@ import Testing
 
 extension EndToEnd {
     /// Edge cases of HTTP that no client library sends, byte by byte.
-    @Suite("the edges of HTTP")
+    @Suite("edge cases of HTTP")
     struct HTTPTests {
         /// A request that is refused before it reaches a route.
         struct Case: CustomTestStringConvertible, Sendable {
@@ -68,7 +68,7 @@ extension EndToEnd {
             #expect(error["code"].int != nil && error["message"].string?.isEmpty == false)
         }
 
-        @Test("what is refused before routing gets an error object, and the connection ends", arguments: refused)
+        @Test("a request refused before routing gets an error object, and the connection ends", arguments: refused)
         func first(_ bad: Case) async throws {
             let connection = try await connect()
             await connection.send(Array(bad.text.utf8))
@@ -76,7 +76,7 @@ extension EndToEnd {
             try await eventually("the connection ends") { connection.isClosed }
         }
 
-        @Test("so does a later request of a connection, and one that was sent before the one ahead of it was answered", arguments: refused)
+        @Test("a later or pipelined request that is refused before routing gets an error object, and the connection ends", arguments: refused)
         func later(_ bad: Case) async throws {
             let connection = try await connect()
             await connection.send(Array(Self.good.utf8))
@@ -87,7 +87,7 @@ extension EndToEnd {
             try await eventually("the connection ends") { connection.isClosed }
         }
 
-        @Test("a body that is broken is refused with an error object")
+        @Test("a malformed body is refused with an error object")
         func brokenBody() async throws {
             let connection = try await connect()
             await connection.send(Array("POST /sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".utf8))
@@ -95,7 +95,7 @@ extension EndToEnd {
             try await eventually("the connection ends") { connection.isClosed }
         }
 
-        @Test("a body that breaks off changes nothing")
+        @Test("an interrupted body changes nothing")
         func cutBody() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben"))
@@ -118,7 +118,7 @@ extension EndToEnd {
             #expect(try await ben.view(of: conversation)["unread_message_count"].int == 1)
         }
 
-        @Test("a connection ends with a request to upgrade it that is not followed")
+        @Test("a refused upgrade request ends the connection")
         func upgrade() async throws {
             let connection = try await connect()
             await connection.send(Array("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n".utf8))
@@ -127,7 +127,7 @@ extension EndToEnd {
             try await eventually("the connection ends") { connection.isClosed }
         }
 
-        @Test("unknown methods and paths are refused by an error object, and the connection goes on", arguments: ["PUT /", "PURGE /nowhere"])
+        @Test("unknown methods and paths get an error object, and the connection continues", arguments: ["PUT /", "PURGE /nowhere"])
         func unrouted(_ line: String) async throws {
             let connection = try await connect()
             for _ in 0..<2 {
@@ -139,7 +139,7 @@ extension EndToEnd {
             await connection.close()
         }
 
-        @Test("HTTP/1.0 is answered, and the connection ends, unless it is asked to stay")
+        @Test("an HTTP/1.0 request is answered, and the connection ends unless the request asks to keep it")
         func old() async throws {
             let once = try await connect()
             await once.send(Array("GET / HTTP/1.0\r\n\r\n".utf8))
@@ -158,7 +158,7 @@ extension EndToEnd {
             await kept.close()
         }
 
-        @Test("a client that ends the connection with its request is heard, however it spells that")
+        @Test("a client can end the connection with its request, in any spelling of the header")
         func closing() async throws {
             let connection = try await connect()
             await connection.send(Array("GET / HTTP/1.1\r\nHost: x\r\nConnection: Close\r\n\r\n".utf8))
@@ -166,7 +166,7 @@ extension EndToEnd {
             try await eventually("the connection ends") { connection.isClosed }
         }
 
-        @Test("a client that waits for it is told to send its body, when that is wanted")
+        @Test("a client that expects 100 Continue receives it when its body is wanted")
         func expectation() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -181,7 +181,7 @@ extension EndToEnd {
             await connection.close()
         }
 
-        @Test("a body that is not wanted is refused while its client still waits", arguments: [(false, 10, 401), (true, 2 << 20, 413)])
+        @Test("an unwanted body is refused while its client still waits for 100 Continue", arguments: [(false, 10, 401), (true, 2 << 20, 413)])
         func unwanted(isSignedIn: Bool, length: Int, status: Int) async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")

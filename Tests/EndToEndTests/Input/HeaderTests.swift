@@ -8,7 +8,7 @@ import Testing
 extension EndToEnd {
     @Suite("headers")
     struct HeaderTests {
-        @Test("browsers of another origin are answered as they need it, on errors too")
+        @Test("browsers of another origin receive CORS headers, on errors too")
         func cors() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -35,7 +35,9 @@ extension EndToEnd {
             }
         }
 
-        @Test("a missing, malformed or unknown version is 406", arguments: ["", "application/json", "application/vnd.layer+json; version=1.0"])
+        @Test(
+            "a missing, malformed or unknown version is answered with 406",
+            arguments: ["", "application/json", "application/vnd.layer+json; version=1.0"])
         func accept(_ value: String) async throws {
             let ana = try await Cluster.shared().app().signIn("ana")
             let answer = try await ana.call("GET", "/conversations", headers: ["Accept": value])
@@ -44,7 +46,7 @@ extension EndToEnd {
             #expect(answer.json["data"]["header"].string == "Accept")
         }
 
-        @Test("a patch needs its content type, and may come as a POST")
+        @Test("a patch requires its content type, and may use POST")
         func patchType() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let conversation = try await users[0].converse(with: [users[1]])
@@ -61,7 +63,7 @@ extension EndToEnd {
             #expect(try await users[1].view(of: conversation)["metadata"] == ["a": "1"])
         }
 
-        @Test("discovery and the probe ask for nothing")
+        @Test("discovery and the probe require no headers")
         func open() async throws {
             let client = try await Cluster.shared().client()
             let root = try await client.call("GET", "/", headers: ["Accept": ""])

@@ -16,7 +16,7 @@ extension EndToEnd {
                 "STRATA_TRUSTED_PROXIES": "1",
             ])
 
-        @Test("a client that asks for too much is told to wait, and others are not")
+        @Test("a client that exceeds its rate receives a Retry-After, and other clients are unaffected")
         func limits() async throws {
             try await Cluster.with(Self.size) { cluster in
                 let app = try await cluster.app()

@@ -20,7 +20,7 @@ extension EndToEnd {
             #expect(answer.json["data"]["property"].string == "identity_token", what)
         }
 
-        @Test("a token is refused that is used twice, signed by another key, of another app, or none at all")
+        @Test("a token that is reused, malformed, of another app or signed by another key is refused")
         func refusals() async throws {
             let cluster = try await Cluster.shared()
             let (app, other) = (try await cluster.app(), try await cluster.app())
@@ -39,7 +39,7 @@ extension EndToEnd {
             isRefused(try await signIn(app, parts.joined(separator: ".")), "changed claims")
         }
 
-        @Test("a token whose signature is wrong does not use up its nonce")
+        @Test("a token with a wrong signature does not use up its nonce")
         func nonceKept() async throws {
             let app = try await Cluster.shared().app()
             let nonce = try await app.system.client().nonce()
@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(try await signIn(app, try await app.identityToken("ana", nonce: nonce)).status == 201)
         }
 
-        @Test("what is missing is named, and an unknown app is 403")
+        @Test("an error names missing properties, and an unknown app is answered with 403")
         func missing() async throws {
             let app = try await Cluster.shared().app()
             let client = app.system.client()
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(unknown.errorID == "invalid_app_id")
         }
 
-        @Test("no log has a message's text or a token in it")
+        @Test("no log contains a message's text or a token")
         func logs() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()

@@ -11,7 +11,7 @@ import Testing
 
 extension EndToEnd {
     /// Bounds on outgoing data. Each test fills its system and therefore has its own.
-    @Suite("limits of what leaves", .timeLimit(.minutes(10)))
+    @Suite("limits of output", .timeLimit(.minutes(10)))
     struct AnswerLimitTests {
         private static let bound = 64 << 20
         /// The number of metadata leaves of one conversation, far above today's limit. Such trees can exist from before
@@ -35,7 +35,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "twelve sockets that ask for a large conversation and do not read: memory keeps its bound, others are answered, there is room again",
+            "twelve sockets that request a large conversation without reading stay within the memory limit, and other sockets are served",
             .long)
         func silentSockets() async throws {
             // When the budget is nearly used up, slow clients are cut off after a twelfth of the timeout. On a slow
@@ -114,7 +114,7 @@ extension EndToEnd {
             return true
         }
 
-        @Test("a client that takes nothing of an answer over REST is cut off, whatever the answer is, and what waited for it is held no longer")
+        @Test("a REST client that reads no answer is disconnected, and its pending output is released")
         func silentRequests() async throws {
             let settings = ["STRATA_STALL_TIMEOUT": "1s"]
             try await Cluster.with(Cluster.Size(settings: settings.merging(Cluster.patient) { $1 })) { cluster in
@@ -136,7 +136,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("the number of a message's parts is a setting, wherever parts are taken")
+        @Test("the maximum number of a message's parts is a setting that applies everywhere")
         func parts() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_MESSAGE_PARTS_LIMIT": "3"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

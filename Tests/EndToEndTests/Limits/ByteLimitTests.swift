@@ -9,7 +9,7 @@ import Testing
 
 extension EndToEnd {
     /// Bounds on queued data. Each test blocks its system and therefore has its own.
-    @Suite("limits of what waits")
+    @Suite("limits of queues")
     struct ByteLimitTests {
         /// Returns a message with parts of about `bytes` bytes in total.
         private static func message(_ text: String, bytes: Int) -> JSONValue {
@@ -19,7 +19,7 @@ extension EndToEnd {
             return ["parts": .array(parts)]
         }
 
-        @Test("requests of one socket are bounded in bytes: one over it is refused at once, and those before are answered")
+        @Test("one socket's pending requests are limited in bytes: excess requests are refused at once, and earlier ones are answered")
         func socketRequests() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_REQUEST_BYTES": "65536"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -44,7 +44,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("requests of one socket are bounded in number: those over it are refused at once, and those before are answered")
+        @Test("one socket's pending requests are limited in number: excess requests are refused at once, and earlier ones are answered")
         func socketRequestCount() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_REQUESTS": "4"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -69,7 +69,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("bodies of REST requests are bounded in bytes, all together, from the first byte")
+        @Test("the bodies of all REST requests share a byte limit, from the first byte")
         func bodies() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "\(32 << 20)"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -111,7 +111,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("statements that wait for a hanging PostgreSQL are bounded: what is more is refused at once, and all is well when it goes on")
+        @Test("statements waiting for a hanging PostgreSQL are limited: excess statements fail at once, and all succeed when it resumes")
         func postgresQueue() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_POSTGRES_QUEUE": "8", "STRATA_POSTGRES_CONNECTIONS": "2"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -144,7 +144,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("publications that wait for a hanging Redis are bounded and counted; writes go on, and what was not published is found")
+        @Test("publications waiting for a hanging Redis are limited and counted; writes continue, and unpublished changes are found")
         func redisQueue() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_REDIS_QUEUE": "4"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

@@ -10,7 +10,7 @@ extension EndToEnd {
     /// Bounds on connections. Each test fills its system and therefore has its own.
     @Suite("limits of connections")
     struct ConnectionLimitTests {
-        @Test("over the process's bound new connections are told to come again, what is open goes on, and who leaves makes room")
+        @Test("new connections over the process's limit are refused with a retry, open ones continue, and closed ones free capacity")
         func process() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "40"])) { cluster in
                 let crowd = try await Crowd.fill(cluster, atMost: 60, patience: Waiting.limit)
@@ -35,7 +35,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("over the bound of one address its connections are refused, and those of others are not")
+        @Test("connections over the limit of one address are refused, and those of other addresses are accepted")
         func address() async throws {
             let settings = ["STRATA_CONNECTIONS_PER_ADDRESS": "3", "STRATA_TRUSTED_PROXIES": "1"]
             try await Cluster.with(Cluster.Size(settings: settings)) { cluster in
@@ -60,7 +60,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("sockets open and hear what is published on every event loop, also beyond the 64th")
+        @Test("sockets open and receive publications on every event loop, also beyond the 64th")
         func loops() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_EVENT_LOOP_THREADS": "70"])) { cluster in
                 // Connections are assigned to the loops in turn.
@@ -69,7 +69,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("without a proxy the address is that of the connection")
+        @Test("without a proxy, the client address is that of the connection")
         func peer() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS_PER_ADDRESS": "30"])) { cluster in
                 let crowd = try await Crowd.fill(cluster, atMost: 60)
@@ -82,7 +82,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a gateway keeps some of its descriptors for itself, and refuses new connections while it has them")
+        @Test("a gateway reserves descriptors for itself and then refuses new connections")
         func reserve() async throws {
             try await Cluster.with(Cluster.Size(openFiles: [.gateway: 160])) { cluster in
                 let crowd = try await Crowd.fill(cluster, atMost: 160)
@@ -99,7 +99,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a gateway that has run out of descriptors nevertheless serves whom it has, says what is missing, and takes others when there are some")
+        @Test("a gateway without descriptors still serves existing sockets, reports the shortage, and accepts connections when descriptors are free")
         func outOfDescriptors() async throws {
             // The connection limit exceeds the limit of open files. Operators should not set this.
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "10000"], openFiles: [.gateway: 120])) { cluster in
@@ -118,7 +118,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a service that has run out of descriptors goes on with the callers it has, and is well again when there are some")
+        @Test("a service without descriptors still serves existing callers, and recovers when descriptors are free")
         func serviceOutOfDescriptors() async throws {
             try await Cluster.with(Cluster.Size(openFiles: [.conversations: 130])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

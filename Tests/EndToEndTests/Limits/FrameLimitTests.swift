@@ -30,7 +30,7 @@ extension EndToEnd {
             return metadata
         }
 
-        @Test("a conversation with more metadata than fits is told in several frames: to one who is added, in a replay, and in an answer", .long)
+        @Test("a conversation with large metadata is sent in several frames: to an added user, in a replay, and in an answer", .long)
         func conversation() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_METADATA_MAX_BYTES": "0"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo"])

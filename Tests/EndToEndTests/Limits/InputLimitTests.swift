@@ -9,7 +9,7 @@ import Testing
 
 extension EndToEnd {
     /// Bounds on incoming data. Each test fills its system and therefore has its own.
-    @Suite("limits of what arrives", .timeLimit(.minutes(5)))
+    @Suite("limits of input", .timeLimit(.minutes(5)))
     struct InputLimitTests {
         private static let bound = 32 << 20
         /// Memory in bytes of threads and buffers that the budget does not count.
@@ -39,7 +39,7 @@ extension EndToEnd {
             return nil
         }
 
-        @Test("sixty sockets with a fragment each: the gauge and the memory keep the bound, those beyond it are closed, another socket is served")
+        @Test("sixty sockets with partial fragments stay within the memory limit, excess sockets are closed, and another socket is served")
         func fragments() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "\(Self.bound)"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -71,7 +71,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("thirty sockets with three crowded frames each: the gauge and the memory keep the bound, and another socket is served")
+        @Test("thirty sockets with three dense frames each stay within the memory limit, and another socket is served")
         func crowdedFrames() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "\(Self.bound)"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

@@ -32,7 +32,7 @@ extension EndToEnd {
             return users
         }
 
-        @Test("a page of 100 conversations of 0.8 MB each comes whole, in every order, and is what single requests get", .long)
+        @Test("a page of 100 conversations of 0.8 MB is complete, in every order, and equals single requests", .long)
         func conversations() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await Self.conversations(100, leaves: 400, in: cluster)
@@ -72,7 +72,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a page of messages of 250 KB each comes whole, newest first")
+        @Test("a page of messages of 250 KB is complete, newest first")
         func messages() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -95,7 +95,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a first load of large messages comes in pages that have room for them, and says where those of one conversation go on")
+        @Test("a first load of large messages is paged by size, and names the cursor of each conversation's messages")
         func firstLoad() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

@@ -22,7 +22,7 @@ extension EndToEnd {
             return try #require(line.split(separator: " ").dropLast().last.flatMap { Int($0) }) / 1024
         }
 
-        @Test("a replay from long ago brings 60 conversations of 0.8 MB each, and the gateway has a few of them in memory at a time", .long)
+        @Test("a long replay returns 60 conversations of 0.8 MB each, while the gateway holds only a few in memory", .long)
         func many() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await LargeAnswerTests.conversations(60, leaves: 400, in: cluster)
@@ -62,7 +62,7 @@ extension EndToEnd {
             for table in ["leaf", "tree"] { try await cluster.sql("DELETE FROM metadata.\(table) WHERE conversation_id = '\(id)'") }
         }
 
-        @Test("a conversation that is too large to be shown spoils neither the list nor the replay nor what is live", arguments: [true, false])
+        @Test("a conversation that is too large to show affects neither the list nor the replay nor live changes", arguments: [true, false])
         func tooLarge(isCounted: Bool) async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_METADATA_MAX_BYTES": "0"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo"])

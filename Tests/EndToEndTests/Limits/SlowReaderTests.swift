@@ -16,7 +16,7 @@ extension EndToEnd {
         private static let packets = 40_000
         private static let slow = 200
 
-        @Test("two hundred readers that stop are closed one by one; the others get everything, and what waits never exceeds its bound")
+        @Test("two hundred stalled readers are closed one by one; others receive everything, and the backlog stays within its limit")
         func bounded() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_BACKLOG_BYTES": "\(Self.bound)"].merging(Cluster.patient) { $1 })) {
                 cluster in

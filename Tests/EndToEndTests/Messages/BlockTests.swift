@@ -41,7 +41,7 @@ extension EndToEnd {
             { $0.array?.contains { $0["property"].string == "blocked" && $0["value"].bool == value } == true }
         }
 
-        @Test("a list of blocked users is changed, read in pages, and told to the own sockets alone, live and by a replay")
+        @Test("a block list is changed, paged, and sent to the user's own sockets only, live and by a replay")
         func list() async throws {
             let scene = try await Scene()
             let second = try await scene.ana.open(via: 1)
@@ -78,7 +78,7 @@ extension EndToEnd {
             for socket in scene.sockets { #expect(socket.faults == []) }
         }
 
-        @Test("users whose ids differ in their normalization alone are two users, and each is told what is their own")
+        @Test("users whose ids differ only in normalization are two users with separate changes")
         func normalization() async throws {
             let app = try await Cluster.shared().app()
             let (composed, decomposed) = (try await app.signIn("caf\u{e9}"), try await app.signIn("cafe\u{301}"))
@@ -92,7 +92,7 @@ extension EndToEnd {
             for socket in sockets { #expect(socket.faults == []) }
         }
 
-        @Test("messages hide in both directions, live, in lists and in replays; the sender sees them as sent, and others see all")
+        @Test("blocks hide messages in both directions, live, in lists and in replays; sender and third users see them")
         func messages() async throws {
             let scene = try await Scene()
             let (ana, ben, cleo, conversation) = (scene.ana, scene.ben, scene.cleo, scene.conversation)
@@ -137,7 +137,7 @@ extension EndToEnd {
             for socket in scene.sockets + [back] { #expect(socket.faults == []) }
         }
 
-        @Test("a conversation of a blocked user is told when another user writes, and a changed or deleted hidden message is told to others only")
+        @Test("a blocked user's conversation appears when another user writes, and changes of hidden messages reach only others")
         func conversations() async throws {
             let scene = try await Scene()
             let (ana, ben, cleo) = (scene.ana, scene.ben, scene.cleo)
@@ -159,7 +159,7 @@ extension EndToEnd {
             for socket in scene.sockets { #expect(socket.faults == []) }
         }
 
-        @Test("typing and presence stop in both directions, and go on after the block")
+        @Test("typing and presence stop in both directions, and resume after the block")
         func ephemeral() async throws {
             let scene = try await Scene()
             let (anas, bens) = (scene.sockets[0], scene.sockets[1])
@@ -195,7 +195,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("an app's own server reads and changes a list, in the form of each version")
+        @Test("an app's own server reads and changes a block list, in the form of each version")
         func server() async throws {
             let scene = try await Scene()
             var server = AppServer(scene.ana.app)

@@ -13,7 +13,7 @@ extension EndToEnd {
         /// The number of requests, with 1,000 receipts each, from `STRATA_RECEIPTS`.
         private static let requests = ProcessInfo.processInfo.environment["STRATA_RECEIPTS"].flatMap(Int.init) ?? 1
 
-        @Test("a thousand in one request: open sockets are told each of them, stay open, and a replay tells them again")
+        @Test("a thousand receipts in one request reach open sockets and a replay, and the sockets stay open")
         func thousand() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])

@@ -36,7 +36,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a message deleted for all goes for all, and the one before it is the last")
+        @Test("a message deleted for all disappears for all, and the previous message becomes the last")
         func messageForAll() async throws {
             let scene = try await Scene()
             try await scene.ben.does("DELETE", layerPath(scene.messages[1]) + "?mode=all_participants")
@@ -56,7 +56,7 @@ extension EndToEnd {
             #expect(try await scene.ben.view(of: scene.conversation)["unread_message_count"].int == 1)
         }
 
-        @Test("a message deleted on one's own devices stays for the others")
+        @Test("a message deleted from a user's own devices stays for others")
         func messageForMyDevices() async throws {
             let scene = try await Scene()
             try await scene.ben.does("DELETE", layerPath(scene.messages[1]) + "?mode=my_devices")
@@ -69,7 +69,7 @@ extension EndToEnd {
             #expect(try await scene.ben.view(of: scene.conversation)["last_message"]["id"].string == scene.messages[0])
         }
 
-        @Test("a conversation deleted for all is gone for all")
+        @Test("a conversation deleted for all disappears for all")
         func conversationForAll() async throws {
             let scene = try await Scene()
             try await scene.ben.does("DELETE", scene.conversation.path + "?mode=all_participants")
@@ -85,7 +85,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a conversation deleted on one's own devices comes back with the next message, and with that alone")
+        @Test("a conversation deleted from a user's own devices reappears with only the next message")
         func conversationForMyDevices() async throws {
             let scene = try await Scene()
             try await scene.ben.does("DELETE", scene.conversation.path + "?mode=my_devices")
@@ -110,7 +110,7 @@ extension EndToEnd {
             #expect(try await scene.ana.view(of: scene.conversation)["total_message_count"].int == 3)
         }
 
-        @Test("a user who deletes a conversation and leaves is removed for the others")
+        @Test("a user who deletes a conversation and leaves is removed for others")
         func leave() async throws {
             let scene = try await Scene()
             try await scene.ben.does("DELETE", scene.conversation.path + "?mode=my_devices&leave=true")

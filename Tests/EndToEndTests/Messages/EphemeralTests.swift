@@ -93,7 +93,7 @@ extension EndToEnd {
             #expect(wasFastEnough)
         }
 
-        @Test("typing ends although the gateway connection of the typist is gone")
+        @Test("typing ends although the typist's gateway connection is lost")
         func typistGone() async throws {
             let scene = try await scene()
             _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
@@ -102,7 +102,7 @@ extension EndToEnd {
             _ = try await typing("finished", scene.conversation, on: scene.bens)
         }
 
-        @Test("typing that is answered on request is confirmed; strangers' typing is dropped")
+        @Test("typing that requests an answer is confirmed; typing of a non-participant is dropped")
         func confirmation() async throws {
             let scene = try await scene()
             let signal: JSONValue = [
@@ -116,7 +116,7 @@ extension EndToEnd {
             #expect(answer.body["success"].bool == true)
         }
 
-        @Test("presence: subscribed followers see it, sync tells it, and it ends with the connection")
+        @Test("subscribed followers see presence, sync returns it, and it ends with the connection")
         func presence() async throws {
             let scene = try await scene()
             #expect(try await scene.bens.ask("Presence.subscribe").isSuccess)
@@ -143,7 +143,7 @@ extension EndToEnd {
             #expect(scene.bens.faults == [])
         }
 
-        @Test("sync tells of all users who are followed, however many they are")
+        @Test("presence sync returns any number of followed users")
         func manyFollowed() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
@@ -162,7 +162,7 @@ extension EndToEnd {
             #expect(try await anas.ask("Presence.subscribe").isSuccess)
         }
 
-        @Test("a status that is none is refused, and sync is answered in any case")
+        @Test("an invalid status is refused, and sync is always answered")
         func badPresence() async throws {
             let scene = try await scene()
             let refused = try await scene.anas.ask("Presence.update", nil, [set("status", "sleeping")])

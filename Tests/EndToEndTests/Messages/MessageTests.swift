@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("messages")
     struct MessageTests {
-        @Test("messages go both ways, with receipts and counts")
+        @Test("messages are delivered in both directions, with receipts and counts")
         func receipts() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben.o"])
             let (ana, ben) = (users[0], users[1])
@@ -53,7 +53,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("mark_all_read is one operation packet for all, and the reader's own count")
+        @Test("mark_all_read is one operation packet for all, with the reader's own count")
         func markAllRead() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
@@ -114,7 +114,7 @@ extension EndToEnd {
             #expect(own["parts"][0]["id"].string != id + "/parts/0")
         }
 
-        @Test("lists are paged, newest first, and say how long they are")
+        @Test("lists are paged, newest first, and contain their total")
         func paging() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let conversation = try await users[0].converse(with: [users[1]])

@@ -95,7 +95,7 @@ extension EndToEnd {
             ]
             .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.index_path", "metadata.index_entry", "metadata.later"])
 
-        @Test("interrupted and called again it deletes all there is of one app, in every table, and nothing of another")
+        @Test("an interrupted and repeated app deletion deletes all rows of one app, in every table, and none of another")
         func everything() async throws {
             let cluster = try await Cluster.shared()
             let (gone, stays) = (try await Scene(cluster), try await Scene(cluster))
@@ -143,7 +143,7 @@ extension EndToEnd {
             try await gone.sql("DROP TABLE conversations.later, metadata.later")
         }
 
-        @Test("the app goes when gateways have had 45 seconds to notice, and not before")
+        @Test("an app is deleted 45 seconds after the command, when all gateways have noticed it, and not before")
         func grace() async throws {
             let cluster = try await Cluster.shared()
             let gone = try await Scene(cluster)
@@ -157,7 +157,7 @@ extension EndToEnd {
             #expect(try await AppDeletion(store: store, app: id).subject() == nil)
         }
 
-        @Test("a conversation that is locked meanwhile is waited for, and goes with its app")
+        @Test("a deletion waits for a locked conversation and deletes it with its app")
         func locked() async throws {
             let cluster = try await Cluster.shared()
             let gone = try await Scene(cluster)
@@ -187,7 +187,7 @@ extension EndToEnd {
             #expect(try await gone.rows().filter { $0.value > 0 } == [Self.content: 1])
         }
 
-        @Test("commands may read whole tables: what they ask no index serves")
+        @Test("commands may scan whole tables, because no index serves their queries")
         func wholeTables() async throws {
             let store = AppStore(url: try await Cluster.shared().databaseURL)
             let setting = try await store.withConnection { connection in
@@ -196,7 +196,7 @@ extension EndToEnd {
             #expect(try setting.first?.get(0, as: String.self) == "on")
         }
 
-        @Test("a lock is waited for as long as an answer: a conversation may be locked for a while")
+        @Test("a command waits for a lock as long as for an answer, because a conversation may stay locked")
         func patience() async throws {
             let store = AppStore(url: try await Cluster.shared().databaseURL)
             let settings = try await store.withConnection(patience: .seconds(600)) { connection in
@@ -209,7 +209,7 @@ extension EndToEnd {
             #expect(try row.get(1, as: String.self) == "10min")
         }
 
-        @Test("the command asks first, ends sessions and sockets, and says what it did")
+        @Test("the command asks for confirmation, ends sessions and sockets, and reports its actions")
         func command() async throws {
             let cluster = try await Cluster.shared()
             let (gone, stays) = (try await Scene(cluster), try await Scene(cluster))

@@ -7,7 +7,7 @@ import Testing
 extension EndToEnd {
     @Suite("metrics of calls between services")
     struct CallMetricTests {
-        @Test("methods have names")
+        @Test("each metric of a call has its method's name")
         func names() async throws {
             let cluster = try await Cluster.shared()
             let users = try await cluster.app().signIn(["ana", "ben"])

@@ -4,9 +4,9 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    @Suite("room for content")
+    @Suite("metrics of content storage")
     struct ContentRoomTests {
-        @Test("a gateway's metrics say how much there is, and how much is left")
+        @Test("a gateway's metrics contain the size and the free space of the content storage")
         func metrics() async throws {
             for gateway in try await Cluster.shared().instances(of: .gateway) {
                 try await eventually("it has looked") { try await gateway.metric("strata_gateway_content_size_bytes") > 0 }

@@ -41,19 +41,19 @@ struct AuthorizationReport: Sendable {
     private var text: String {
         let rows = sections.flatMap(\.rows)
         var lines = [
-            "# Who may do what", "",
-            "Every request and packet of the Client API, tried by all kinds of callers against a running system, and what came back: written by",
-            "`Tests/EndToEndTests/Security`, and compared by every run of them. To write it anew:", "",
+            "# Authorization matrix", "",
+            "The matrix shows the result of every request and packet of the Client API for every kind of caller, observed in a running system.",
+            "`Tests/EndToEndTests/Security` writes it, and compares it in every run. To rewrite it:", "",
             "    STRATA_AUTHORIZATION_WRITE=1 make test ARGS=\"--filter AuthorizationTests\"", "",
-            "A test fails if a route, a method of the socket or a kind of change exists that has no row here. \(rows.count) rows, "
-                + "\(rows.count * Who.allCases.count) cells, none of them empty.", "",
-            "**The scene.** The *sender* creates a conversation, sends a message with content in it, and removes the *former* participant. Then",
-            "another user is added, metadata is set, and a *later* message with content is sent and read. *Never in it* is a user of the same app.",
-            "The last six columns are callers without a session, and participants whose sessions are good for nothing.", "",
-            "**The cells.** A status and the error object's `id`. *Shown*: the answer holds something of the scene, a text or an id, from before the",
-            "removal; *shown later too*: also something from after it. Wherever *never in it* and *other app* are answered about an object, and the",
-            "former participant about a later one, the answer was compared with the one about an object that never existed: but for the exceptions",
-            "that `SECURITY.md` names, it is the same byte for byte.", "",
+            "A test fails if a route, socket method or kind of change has no row. \(rows.count) rows, "
+                + "\(rows.count * Who.allCases.count) cells, none empty.", "",
+            "**Scene.** The *sender* creates a conversation, sends a message with content, and removes the *former* participant. Then another",
+            "user is added, metadata is set, and a *later* message with content is sent and read. *Never in it* is a user of the same app.",
+            "The last six columns are callers without a session, and participants with unusable sessions.", "",
+            "**Cells.** A cell has a status and the error object's `id`. *Shown*: the answer contains a text or id of the scene from before the",
+            "removal. *Shown later too*: the answer also contains one from after it. *Never in it* and *other app* get the same answer about an",
+            "object as about one that never existed, byte for byte. The former participant gets such answers about later objects.",
+            "`SECURITY.md` lists the exceptions.", "",
         ]
         for section in sections {
             lines += ["## \(section.title)", ""]

@@ -29,7 +29,7 @@ extension EndToEnd {
                 settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger))
         }
 
-        @Test("every route has a row, and every row a route")
+        @Test("every route has a row, and every row has a route")
         func routes() throws {
             let served = Set(try Self.servedRoutes().map { "\($0.method) \($0.path)" })
             let rows = Set(RESTRows.all.map { "\($0.method) \($0.route)" })
@@ -38,7 +38,7 @@ extension EndToEnd {
             #expect(served.count > 40)
         }
 
-        @Test("every method of a socket and every signal has a row, and every row a method or a signal")
+        @Test("every socket method and signal has a row, and every row has a method or signal")
         func methods() {
             let known = Set(SocketMethod.allCases.map(\.rawValue) + TypingAction.allCases.map { "typing_indicator \($0.rawValue)" })
             let rows = Set(SocketRows.all.map(\.method)).subtracting([SocketRows.unknownMethod])
@@ -46,7 +46,7 @@ extension EndToEnd {
             #expect(rows.subtracting(known).sorted() == [], "rows without a method")
         }
 
-        @Test("no cell is empty, each is as the rules say, and strangers cannot tell what exists from what does not", .long)
+        @Test("each cell has a value that follows the rules, and strangers cannot distinguish existing objects from missing ones", .long)
         func matrix() async throws {
             let cast = try await Cast.make(on: try await Cluster.shared())
             let access = Dictionary(try Self.servedRoutes().map { ("\($0.method) \($0.path)", $0.access) }) { first, _ in first }

@@ -30,7 +30,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("without it no service answers a call; with it, it does", arguments: [ServiceProcess.Kind.conversations, .metadata, .presence])
+        @Test("services answer a call only with the cluster secret", arguments: [ServiceProcess.Kind.conversations, .metadata, .presence])
         func services(_ kind: ServiceProcess.Kind) async throws {
             let process = try await Cluster.shared().instances(of: kind)[0]
             for secret in ["", "x", Cluster.secret + " ", Cluster.secret.uppercased(), String(Cluster.secret.dropLast())] {
@@ -43,7 +43,7 @@ extension EndToEnd {
             #expect(refused.flatMap { $0.split(separator: " ").last }.flatMap { Double($0) } ?? 0 >= 5)
         }
 
-        @Test("what speaks HTTP to a service is not answered")
+        @Test("services do not answer HTTP")
         func http() async throws {
             for kind in [ServiceProcess.Kind.conversations, .metadata, .presence] {
                 let process = try await Cluster.shared().instances(of: kind)[0]
@@ -54,7 +54,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("health says whether a process is well, and nothing about users")
+        @Test("a health check reports the state of a process and nothing about users")
         func health() async throws {
             let cluster = try await Cluster.shared()
             let user = try await cluster.app().signIn("whoever-\(UInt32.random(in: .min ... .max))")

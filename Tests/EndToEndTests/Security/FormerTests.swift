@@ -76,7 +76,7 @@ extension EndToEnd {
             return seen
         }
 
-        @Test("sees every answer as it was when they left, byte for byte, whatever happens later", arguments: ProtocolVersion.allCases)
+        @Test("a former participant sees every answer as of their leaving, byte for byte, despite later changes", arguments: ProtocolVersion.allCases)
         func frozen(_ version: ProtocolVersion) async throws {
             let scene = try await scene(version)
             let cleo = scene.users[2]
@@ -88,7 +88,7 @@ extension EndToEnd {
             for path in scene.paths { #expect(after[path] == before[path], "\(path)") }
         }
 
-        @Test("is told nothing later by a replay either", arguments: ProtocolVersion.allCases)
+        @Test("a replay sends a former participant nothing later", arguments: ProtocolVersion.allCases)
         func replayed(_ version: ProtocolVersion) async throws {
             let scene = try await scene(version)
             let cleo = scene.users[2]
@@ -107,7 +107,7 @@ extension EndToEnd {
             await socket.close()
         }
 
-        @Test("sees everything again when they are added again")
+        @Test("a former participant sees everything again after a re-addition")
         func addedAgain() async throws {
             let scene = try await scene(.v3)
             let (ana, cleo) = (scene.users[0], scene.users[2])
@@ -121,7 +121,7 @@ extension EndToEnd {
             #expect(cleos["recipient_status"] == anas["recipient_status"])
         }
 
-        @Test("cannot find out by a cursor which messages were sent later")
+        @Test("a former participant cannot find later messages with a cursor")
         func cursor() async throws {
             let scene = try await scene(.v3)
             let cleo = scene.users[2]

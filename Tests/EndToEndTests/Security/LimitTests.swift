@@ -77,7 +77,7 @@ extension EndToEnd {
 
         // MARK: Slow clients
 
-        @Test("a client that is slow with the head or the body of a request is cut off")
+        @Test("a client that sends a request's head or body too slowly is disconnected")
         func slow() async throws {
             try await with { scene in
                 let silent = try await scene.connect()
@@ -99,7 +99,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a body that comes slowly, but goes on coming, is taken")
+        @Test("a slow body with steady progress is accepted")
         func slowEnough() async throws {
             try await with { scene in
                 let connection = try await scene.connect()
@@ -169,7 +169,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("JSON that is deep, huge or odd does no harm, over REST and over sockets")
+        @Test("deep, huge or unusual JSON does no harm, over REST and over sockets")
         func json() async throws {
             try await with { scene in
                 let deep = String(repeating: "[", count: 300_000)

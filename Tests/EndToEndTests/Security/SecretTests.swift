@@ -34,7 +34,7 @@ extension EndToEnd {
             private static func hex(_ text: String) -> String { text.utf8.map { String(format: "%02x", $0) }.joined() }
         }
 
-        @Test("none is in any log, metric or error, however much is logged, and no token is in the database")
+        @Test("no log, metric or error contains a secret at any log level, and the database contains no token")
         func nowhere() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_LOG_LEVEL": "trace"])) { cluster in
                 var secrets = Secrets()

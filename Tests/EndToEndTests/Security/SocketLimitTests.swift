@@ -7,7 +7,7 @@ import Testing
 
 extension EndToEnd {
     /// Frames that violate RFC 6455 or the server's limits. Each affects its own socket only.
-    @Suite("frames that must not be")
+    @Suite("forbidden frames")
     struct SocketLimitTests {
         private func handshake(_ user: TestUser, _ headers: String = "") -> [UInt8] {
             Array(
@@ -59,7 +59,7 @@ extension EndToEnd {
             ("a message of endless empty pieces", (0..<5000).map { frame($0 == 0 ? 0x01 : 0x00, []) }, [1009]),
         ]
 
-        @Test("end their socket, and no other")
+        @Test("a forbidden frame closes its socket and no other")
         func frames() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -91,7 +91,7 @@ extension EndToEnd {
             await bystander.close()
         }
 
-        @Test("compression is offered in vain")
+        @Test("a gateway does not negotiate compression")
         func compression() async throws {
             let cluster = try await Cluster.shared()
             let user = try await cluster.app().signIn("ana", via: 0)

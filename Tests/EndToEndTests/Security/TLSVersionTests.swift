@@ -38,7 +38,7 @@ extension EndToEnd {
             return result
         }
 
-        @Test("1.2 and 1.3 are spoken, 1.0 and 1.1 are not; a client that never ends its handshake is cut off")
+        @Test("TLS 1.2 and 1.3 are accepted, 1.0 and 1.1 refused; a client that never completes its handshake is disconnected")
         func versions() async throws {
             let certificate = try TLSCertificate.ensure(in: try TestDirectory.make("tls"), hosts: ["localhost"])
             let port = try LoopbackPort.free(1)[0]
@@ -61,7 +61,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("between services only 1.3 is spoken, to whom the authority has vouched for")
+        @Test("services accept only TLS 1.3, from peers with a certificate of the authority")
         func services() async throws {
             let certificate = try TLSCertificate.ensure(in: try TestDirectory.make("rpc-tls"), hosts: ["localhost", "127.0.0.1"])
             let stranger = try TLSCertificate.ensure(in: try TestDirectory.make("other-tls"), hosts: ["localhost", "127.0.0.1"])

@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     /// The duration of a refusal must not reveal more than its text, as far as the server controls it. Therefore the
     /// same work is done for an object of another user as for one that does not exist.
-    @Suite("the work of a refusal")
+    @Suite("cost of a refusal")
     struct WorkTests {
         /// Rows that name an object and that strangers are refused.
         private static var refused: [RESTRow] {
@@ -49,7 +49,7 @@ extension EndToEnd {
                 .reduce(into: [:]) { $0[$1.key] = $1.value - (before[$1.key] ?? 0) }
         }
 
-        @Test("services do the same for an object that is another user's as for one that never was")
+        @Test("services do the same work for another user's object as for a missing one")
         func same() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let cast = try await Cast.make(on: cluster)
@@ -76,7 +76,9 @@ extension EndToEnd {
             }
         }
 
-        @Test("how long refusals take", .enabled(if: ProcessInfo.processInfo.environment["STRATA_REFUSAL_TIMES"] == "1"))
+        @Test(
+            "a report prints the times of refusals for foreign and missing objects",
+            .enabled(if: ProcessInfo.processInfo.environment["STRATA_REFUSAL_TIMES"] == "1"))
         func times() async throws {
             let cast = try await Cast.make(on: try await Cluster.shared())
             let scene = try await cast.scene()

@@ -25,7 +25,7 @@ extension EndToEnd {
             return false
         }
 
-        @Test("an app decides who adds users: anyone, those whom they follow, or its own server alone, which is never limited")
+        @Test("an app decides who adds users: anyone, users they follow, or only its own server, which has no limit")
         func addedBy() async throws {
             let app = try await Cluster.shared().app()
             let users = try await app.signIn(["ana", "ben", "cleo"])
@@ -52,7 +52,7 @@ extension EndToEnd {
             #expect(socket.faults == [])
         }
 
-        @Test("an app decides how often a stranger adds a user within an hour")
+        @Test("an app decides how often a non-followed user adds a user per hour")
         func strangers() async throws {
             let app = try await Cluster.shared().app()
             let users = try await app.signIn(["ana", "ben", "cleo"])

@@ -13,7 +13,7 @@ extension EndToEnd {
     struct MetadataQueryTests {
         private func ids(_ answer: RESTResponse) -> [String] { answer.json.array?.compactMap { $0["id"].string } ?? [] }
 
-        @Test("a user, and the app's server on their behalf, find the user's conversations, with their counts, page by page")
+        @Test("a user, or the app's server for them, finds the user's conversations with counts, page by page")
         func find() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -59,7 +59,7 @@ extension EndToEnd {
             #expect(ids(try await ben.does("GET", "/conversations?metadata.status=closed")) == [closed.id, before.id])
         }
 
-        @Test("the app's server finds all conversations of the app, in each version's form, and no others; a list of all there is not")
+        @Test("the app's server finds exactly the app's matching conversations, in each version's form, and cannot list all")
         func ofApp() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(ids(try await server.call("GET", "/conversations?metadata.status=old")) == [])
         }
 
-        @Test("indexes are added, listed, read and removed over the Server API and by the command; a query that has none is refused by its name")
+        @Test("indexes are added, listed and removed by the Server API and the command; a query without one is refused by name")
         func indexes() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -142,7 +142,7 @@ extension EndToEnd {
             #expect(try await commands.run("add", "metadata.more", fails: true).errorOutput.contains("16 indexes"))
         }
 
-        @Test("an index whose building instances are killed is finished by those that come after them", .long)
+        @Test("instances that start later finish an index whose building instances were killed", .long)
         func killed() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let app = try await cluster.app()

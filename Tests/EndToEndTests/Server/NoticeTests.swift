@@ -9,9 +9,9 @@ import Testing
 
 extension EndToEnd {
     /// Badges, announcements and notifications that an app's own server sends to users, each exactly once.
-    @Suite("what an app's own server tells its users")
+    @Suite("notices of an app's own server")
     struct NoticeTests {
-        @Test("a badge is put, patched and read, with the counts of the user's conversations")
+        @Test("a badge is set, patched and read, with the counts of the user's conversations")
         func badges() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben"))
@@ -38,7 +38,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "an announcement is answered in the form of its version, told to its recipients, and sent once under an id",
+            "an announcement is answered in its version's form, sent to its recipients, and sent once per id",
             arguments: ["1.0", "1.1", "2.0", "3.0"])
         func announcements(_ version: String) async throws {
             let app = try await Cluster.shared().app()
@@ -74,7 +74,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "what is missing in an announcement is told before what is wrong; a sender, recipients and parts have to be there",
+            "an announcement's missing properties are reported before invalid ones; sender, recipients and parts are required",
             arguments: ["1.0", "3.0"])
         func wrongAnnouncements(_ version: String) async throws {
             let app = try await Cluster.shared().app()
@@ -114,7 +114,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("what the server does to users under a name is done once, whichever gateway is asked, and whatever was done since")
+        @Test("a server request with an idempotency key runs once, through any gateway, whatever changed since")
         func named() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -173,7 +173,7 @@ extension EndToEnd {
             #expect(one.0.status == 204 && one.1.status == 204)
         }
 
-        @Test("a notification needs recipients and a text or data; with no webhook that sends pushes it is refused with that reason")
+        @Test("a notification requires recipients and a text or data; without a webhook for pushes it is refused with that reason")
         func notifications() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")

@@ -8,7 +8,7 @@ import Testing
 extension EndToEnd {
     @Suite("an app's own server on behalf of a user")
     struct OnBehalfTests {
-        @Test("a conversation that is created, a message that is sent and a receipt that is given so are the user's, and are told at once")
+        @Test("a conversation, message or receipt created on behalf of a user is the user's, and reaches others at once")
         func told() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -28,7 +28,7 @@ extension EndToEnd {
             #expect(seen["recipient_status"][ben.identity].string == "read")
         }
 
-        @Test("every URL in an answer leads the server to the object; those of descriptions stay where they are")
+        @Test("every object URL in an answer works for the server; URLs of descriptions stay unchanged")
         func urls() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(refusal.json["url"].string?.contains("/apps/") == false)
         }
 
-        @Test("an id that looks like another user's whole id is not that user")
+        @Test("a user id that looks like another user's identity URL is a different user")
         func lookalike() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ben")
@@ -72,7 +72,7 @@ extension EndToEnd {
             #expect("\(answer.status) \(answer.errorID ?? "")" == "404 not_found")
         }
 
-        @Test("a user sees the same as through the server, and only their own")
+        @Test("a user and the server on their behalf see the same objects, and only the user's own")
         func same() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -88,7 +88,7 @@ extension EndToEnd {
             #expect(try await server.call("GET", "/users/cleo" + conversation.path).errorID == "not_found")
         }
 
-        @Test("a header that would name the object elsewhere, and a body of a GET, are ignored")
+        @Test("a conditional header and the body of a GET are ignored")
         func ignored() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")
@@ -98,7 +98,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a patch may be of each type that servers send, and not of another; a POST can stand for it",
+            "a patch accepts each content type that servers send and refuses others; POST may replace PATCH",
             arguments: ["application/vnd.layer-patch+json", "application/vnd.layer-patch.json", "application/json ;charset=utf-8", "text/plain"])
         func patchTypes(_ type: String) async throws {
             let app = try await Cluster.shared().app()
@@ -120,7 +120,7 @@ extension EndToEnd {
             #expect(try await ana.view(of: conversation)["metadata"] == [:])
         }
 
-        @Test("a user is followed and unfollowed, whatever their id")
+        @Test("a user of any id can be followed and unfollowed")
         func following() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn(["ana", "ben"])

@@ -93,7 +93,7 @@ extension EndToEnd {
             return parts.isEmpty ? "" : "/" + parts.joined(separator: "/")
         }
 
-        @Test("every route refuses every caller but the app's own server, and tells the app from the token from the version")
+        @Test("every route refuses every caller except the app's own server, with distinct errors for app, token and version")
         func matrix() async throws {
             let scene = try await Scene(try await Cluster.shared())
             let routes = try AuthorizationTests.served().serverRoutes
@@ -116,7 +116,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a user who has not been heard of is not found, whatever is asked on their behalf")
+        @Test("requests on behalf of an unknown user are answered with not found")
         func unknownUser() async throws {
             let server = AppServer(try await Cluster.shared().app())
             // A malformed request is refused before the user is looked up.
@@ -137,7 +137,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a refusal for a wrong version names the header; each version of the Server API is taken", arguments: ["1.0", "1.1", "2.0", "3.0"])
+        @Test("a refusal of a wrong version names the header; each version of the Server API is accepted", arguments: ["1.0", "1.1", "2.0", "3.0"])
         func versions(_ version: String) async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")
@@ -151,7 +151,7 @@ extension EndToEnd {
             #expect(refused.json["data"]["header"].string == "Accept")
         }
 
-        @Test("a caller without a right hears that before anything about the path; then a path or a method that is not there")
+        @Test("a caller without permission gets that error before any error about path or method")
         func order() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")

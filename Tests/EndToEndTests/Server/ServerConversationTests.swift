@@ -10,7 +10,7 @@ extension EndToEnd {
     struct ServerConversationTests {
         private func outcome(_ answer: RESTResponse) -> String { "\(answer.status) \(answer.errorID ?? "")" }
 
-        @Test("a conversation is there for its participants at once, in each version's words", arguments: ["1.0", "1.1", "2.0", "3.0"])
+        @Test("a new conversation is visible to its participants at once, in each version's form", arguments: ["1.0", "1.1", "2.0", "3.0"])
         func create(_ version: String) async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
@@ -50,7 +50,7 @@ extension EndToEnd {
             #expect(outcome(wrong) == "400 invalid_request_id" && wrong.json["code"] == 3)
         }
 
-        @Test("a distinct conversation is found again; with other metadata it is in the way", arguments: ["1.0", "3.0"])
+        @Test("a distinct conversation is found again; other metadata is a conflict", arguments: ["1.0", "3.0"])
         func distinct(_ version: String) async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -69,7 +69,7 @@ extension EndToEnd {
             #expect(own.json["id"] == created.json["id"])
         }
 
-        @Test("what is wrong with a request is told in the order of the checks, by name")
+        @Test("request errors are named, in the order of the checks")
         func refusals() async throws {
             let app = try await Cluster.shared().app()
             let server = AppServer(app)
@@ -97,7 +97,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("participants and metadata are patched together, in each version's spelling, and members are told")
+        @Test("one patch changes participants and metadata, in each version's spelling, and members are notified")
         func patch() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
@@ -140,7 +140,7 @@ extension EndToEnd {
             #expect(try await server.call("GET", path).json == now)
         }
 
-        @Test("a deletion is for all and may be repeated; then the conversation is gone, and one that never was is not found")
+        @Test("a deletion applies to all and is repeatable; a deleted conversation is gone, and an unknown one is not found")
         func delete() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -165,7 +165,7 @@ extension EndToEnd {
             #expect(outcome(try await server.call("POST", path + "/messages", [:])) == "422 missing_property")
         }
 
-        @Test("on behalf of a user, 1.x has objects of its own, and all that is read is told with the position")
+        @Test("on behalf of a user, 1.x has separate objects, and a read of all is sent with the position")
         func onBehalf() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn(["ana", "ben"])

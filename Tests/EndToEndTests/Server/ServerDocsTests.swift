@@ -12,7 +12,7 @@ extension EndToEnd {
     struct ServerDocsTests {
         private static let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
 
-        @Test("its commands run as printed, and send a message")
+        @Test("the page's commands run as printed and send a message")
         func commands() async throws {
             let cluster = try await Cluster.shared()
             let page = try String(contentsOf: Self.root.appending(path: "docs/server-api.md"), encoding: .utf8)

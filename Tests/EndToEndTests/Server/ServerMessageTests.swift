@@ -52,7 +52,7 @@ extension EndToEnd {
 
         private func outcome(_ answer: RESTResponse) -> String { "\(answer.status) \(answer.errorID ?? "")" }
 
-        @Test("a message for a participant is theirs: it is read by them, and told to all", arguments: ["1.0", "1.1", "2.0", "3.0"])
+        @Test("a message on behalf of a participant is theirs: they have read it, and all receive it", arguments: ["1.0", "1.1", "2.0", "3.0"])
         func participant(_ version: String) async throws {
             let scene = try await Scene(version)
             let (anas, bens) = (try await scene.ana.open(), try await scene.ben.open())
@@ -86,7 +86,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a name sends in 1.x, and is a sender without an id to all others; StrataKit's clients and replays see the name, too")
+        @Test("a name sends in 1.x and is a sender without an id elsewhere; StrataKit and replays show the name")
         func name() async throws {
             let scene = try await Scene("1.0")
             let bens = try await scene.ben.open()
@@ -117,7 +117,7 @@ extension EndToEnd {
             #expect(outcome(refused) == "422 missing_property" && refused.json["data"]["property"].string == "sender_id")
         }
 
-        @Test("a bot sends without taking part; a user who does not take part may not, and one without an identity is unknown")
+        @Test("a bot sends without being a participant; a non-participant may not, and a sender without an identity is unknown")
         func bot() async throws {
             let scene = try await Scene()
             try await scene.bot("robo")
@@ -138,7 +138,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("an array of messages is sent in its order, once, and is answered without them")
+        @Test("an array of messages is sent in order, once, and its answer omits the messages")
         func batch() async throws {
             let scene = try await Scene()
             let header = ["If-None-Match": UUID().uuidString]
@@ -178,7 +178,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("parts of every message are read, added, replaced and removed, and clients are told")
+        @Test("the server reads, adds, replaces and removes parts of every message, and clients are notified")
         func parts() async throws {
             let scene = try await Scene()
             let bens = try await scene.ben.open()
@@ -208,7 +208,7 @@ extension EndToEnd {
             for key in ["sent_at", "position"] { #expect(read[key] == sent.json[key]) }
         }
 
-        @Test("content is uploaded for a conversation, sent there only, and found again by its description")
+        @Test("content is uploaded for a conversation, usable only there, and readable by its description")
         func content() async throws {
             let scene = try await Scene()
             let bytes = Data((0..<5000).map { UInt8(truncatingIfNeeded: $0) })
@@ -242,7 +242,7 @@ extension EndToEnd {
             #expect(outcome(missing) == "406 invalid_header" && missing.json["data"]["header"].string == "Upload-Content-Length")
         }
 
-        @Test("a message with a delay comes later, after its sender was shown as typing; it is not there before")
+        @Test("a delayed message is absent before its delay, and arrives after its sender was shown as typing")
         func delayed() async throws {
             let scene = try await Scene()
             let bens = try await scene.ben.open()

@@ -7,7 +7,7 @@ import Testing
 extension EndToEnd {
     @Suite("tokens of apps' own servers")
     struct ServerTokenTests {
-        @Test("an app has several, each with a name, and one is revoked without the others, on all gateways")
+        @Test("an app has several named tokens, and revoking one leaves the others valid, on all gateways")
         func several() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -32,7 +32,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("the list of webhooks shows the tokens that registered them, and revoking one can end its webhooks")
+        @Test("the list of webhooks shows the tokens that registered them, and revoking a token can end its webhooks")
         func webhooks() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -66,7 +66,7 @@ extension EndToEnd {
             #expect(try await AppServer(app).call("GET", "/webhooks/\(hooks[1])").json["status"].string == "active")
         }
 
-        @Test("the commands name what is wrong")
+        @Test("the commands name invalid input")
         func complaints() async throws {
             let cluster = try await Cluster.shared()
             let environment = ["STRATA_DATABASE_URL": cluster.databaseURL]

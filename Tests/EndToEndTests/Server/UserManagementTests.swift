@@ -13,7 +13,7 @@ extension EndToEnd {
     struct UserManagementTests {
         // MARK: Identities
 
-        @Test("an identity is created, read in each version, patched, replaced and deleted; its followers and its user are told at once")
+        @Test("an identity is created, read in each version, patched, replaced and deleted; its followers and its user are notified")
         func identities() async throws {
             let app = try await Cluster.shared().app()
             let server = AppServer(app)
@@ -63,7 +63,7 @@ extension EndToEnd {
             try await succeeds(ana.call("GET", "/conversations"), 200)
         }
 
-        @Test("what cannot be in an identity is refused by name, and nothing is written")
+        @Test("an invalid identity property is refused by name, and nothing is stored")
         func wrongIdentities() async throws {
             let app = try await Cluster.shared().app()
             let server = AppServer(app)
@@ -110,7 +110,7 @@ extension EndToEnd {
 
         // MARK: Suspension and sessions
 
-        @Test("a suspended user's sockets are closed on all gateways, and requests and sign-ins are refused until the suspension ends")
+        @Test("a suspension closes the user's sockets on all gateways and refuses requests and sign-ins until it ends")
         func suspension() async throws {
             let app = try await Cluster.shared().app()
             let (ana, again) = (try await app.signIn("ana"), try await app.signIn("ana", via: 1))
@@ -140,7 +140,7 @@ extension EndToEnd {
             #expect(try await server.call("PATCH", "/users/nobody", []).errorID == "not_found")
         }
 
-        @Test("sessions are listed without their tokens, and ended one by one or all: open sockets close with 4401 on all gateways")
+        @Test("sessions are listed without tokens and ended singly or together; their sockets close with 4401 on all gateways")
         func sessions() async throws {
             let app = try await Cluster.shared().app()
             let users = [try await app.signIn("ana"), try await app.signIn("ana", via: 1), try await app.signIn("ana")]
@@ -172,7 +172,7 @@ extension EndToEnd {
             try await succeeds(server.call("DELETE", "/users/ana/sessions"), 204)
         }
 
-        @Test("an app decides how long a session lives that is not used")
+        @Test("an app decides the lifetime of an unused session")
         func lifetime() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -201,7 +201,7 @@ extension EndToEnd {
 
         // MARK: Following
 
-        @Test("following is listed with 500 users a page")
+        @Test("a list of followed users has 500 users per page")
         func following() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")
@@ -216,7 +216,7 @@ extension EndToEnd {
 
         // MARK: Erasing
 
-        @Test("a user is erased: sessions end, messages keep their places without parts, and all who see them are told; it can be repeated")
+        @Test("an erasure ends sessions and empties the user's messages, all readers are notified, and it is repeatable")
         func erasing() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -266,7 +266,7 @@ extension EndToEnd {
             #expect(try await back.does("GET", layerPath(message)).json["parts"] == [])
         }
 
-        @Test("the command erases a user, and announces, with a token of its own that it revokes, or with one that it is given")
+        @Test("the command erases a user and sends announcements, with a temporary token that it revokes, or a given one")
         func commands() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()

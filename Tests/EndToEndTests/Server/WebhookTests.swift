@@ -12,7 +12,7 @@ extension EndToEnd {
     @Suite("webhooks", .serialized)
     struct WebhookTests {
         @Test(
-            "are administered, told of every event in every version, signed, repeated by hand, and kept while their receivers fail",
+            "webhooks are administered, receive every event in every version, signed, are redelivered manually, and survive failing receivers",
             .timeLimit(.minutes(5)), .long)
         func everything() async throws {
             try await WebhookScene.with { scene in
@@ -316,7 +316,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "an event that is refused again and again holds back its own conversation, and neither others nor other apps", .timeLimit(.minutes(3)),
+            "a repeatedly refused event delays its own conversation, but neither other conversations nor other apps", .timeLimit(.minutes(3)),
             .long)
         func heldBack() async throws {
             var size = WebhookScene.size
@@ -358,7 +358,7 @@ extension EndToEnd {
         // MARK: Faults
 
         @Test(
-            "nothing is lost and nothing comes out of order when instances are killed in the middle of deliveries", .timeLimit(.minutes(5)), .long)
+            "killing instances during deliveries neither loses nor reorders events", .timeLimit(.minutes(5)), .long)
         func killed() async throws {
             var size = WebhookScene.size
             // Leases are short, so that lanes claimed by a killed instance are soon delivered by another one.

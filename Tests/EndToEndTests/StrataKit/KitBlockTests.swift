@@ -10,7 +10,7 @@ extension EndToEnd {
     @Suite("StrataKit: blocking")
     struct KitBlockTests {
         @Test(
-            "a blocked user's messages reach no device of the user, a shared conversation goes on without them, and a new device knows of the block",
+            "a blocked user's messages reach no device, a shared conversation continues without them, and a new device has the block",
             .proves("POL-1", "POL-2", "POL-3"))
         func blocked() async throws {
             let app = try await Cluster.shared().app()

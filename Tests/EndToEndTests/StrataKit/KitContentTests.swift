@@ -16,7 +16,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "up to 2 KB go in the message; more is uploaded before it, and comes to another device when it is asked for",
+            "content up to 2 KB is inline; larger content is uploaded first and downloaded by other devices on request",
             .proves("PART-2", "PART-4", "PART-5", "PART-9", "PROG-1"))
         func upAndDown() async throws {
             let app = try await Cluster.shared().app()
@@ -41,7 +41,7 @@ extension EndToEnd {
             #expect(download.transfer.progress.isFinished)
         }
 
-        @Test("content is purged and downloaded again; what cannot be done says why", .proves("PART-6"))
+        @Test("content is purged and downloaded again, and impossible requests have an error with the reason", .proves("PART-6"))
         func purge() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1))
@@ -72,7 +72,8 @@ extension EndToEnd {
         }
 
         @Test(
-            "what the app's options allow comes by itself, of the newest messages first, and not again once purged", .proves("PART-5", "PART-7"),
+            "the app's options select automatic downloads, newest messages first; purged content is not downloaded again",
+            .proves("PART-5", "PART-7"),
             .timeLimit(.minutes(2)))
         func byThemselves() async throws {
             let app = try await Cluster.shared().app()
@@ -107,7 +108,7 @@ extension EndToEnd {
             for id in others + [texts[1]] { #expect(try await ben.part(0, of: id).transferStatus == .readyForDownload) }
         }
 
-        @Test("above the limit of the disk, what was used longest ago goes", .proves("PART-7"))
+        @Test("content above the disk limit is evicted, least recently used first", .proves("PART-7"))
         func disk() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)

@@ -15,7 +15,7 @@ extension EndToEnd {
         private static let width = 10
 
         @Test(
-            "whatever devices did, offline or while answers were lost: all stores hold what the server shows, and nothing that was sent is lost",
+            "all stores equal the server and no sent change is lost, after random offline work and lost answers",
             .proves("OFF-7", "OFF-8", "SYNC-7", "SYNC-70", "CLNT-4", "RCPT-1", "RCPT-3", "RCPT-6"))
         func histories() async throws {
             let environment = ProcessInfo.processInfo.environment

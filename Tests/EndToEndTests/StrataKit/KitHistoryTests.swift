@@ -29,7 +29,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "each policy fetches exactly what it says, and totals count what is not here",
+            "each policy fetches exactly its range, and totals include messages that are not on the device",
             .proves("SYNC-9", "SYNC-30", "SYNC-31", "SYNC-32", "SYNC-33", "SYNC-34", "SYNC-35", "SYNC-50", "SYNC-51", "SYNC-61"))
         func policies() async throws {
             let app = try await Cluster.shared().app()
@@ -51,7 +51,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "more history comes on demand: at least so many, back to the first unread one, everything, and then there is nothing more",
+            "more history is fetched on demand: a number, back to the first unread message, or everything; then none is left",
             .proves("SYNC-3", "SYNC-11", "SYNC-36", "SYNC-52", "SYNC-53", "SYNC-54", "SYNC-55", "SYNC-66", "SYNC-67", "SYNC-68", "SYNC-69"))
         func moreHistory() async throws {
             let app = try await Cluster.shared().app()
@@ -86,7 +86,9 @@ extension EndToEnd {
                 await #expect(throws: StrataError.self) { try await chat.synchronizeAllMessages(.all) }?.code == .manualSyncFailedNoConnection)
         }
 
-        @Test("marking all as read marks what is on this device, and the badge goes down by that", .proves("SYNC-8", "SYNC-10", "RCPT-4", "RCPT-5"))
+        @Test(
+            "marking all as read marks the messages on this device and lowers the badge by their number",
+            .proves("SYNC-8", "SYNC-10", "RCPT-4", "RCPT-5"))
         func partialRead() async throws {
             let app = try await Cluster.shared().app()
             let id = try await conversations(app)[2]

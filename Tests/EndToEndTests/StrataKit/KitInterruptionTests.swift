@@ -28,7 +28,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a download over connections that break again and again goes on where it was", .proves("PART-8"))
+        @Test("a download over repeatedly broken connections resumes", .proves("PART-8"))
         func download() async throws {
             let scene = try await Scene(Cluster.shared().app())
             let chat = try #require(try await scene.ana.client.conversation(scene.chat.id))
@@ -41,7 +41,7 @@ extension EndToEnd {
             await scene.proxy.close()
         }
 
-        @Test("a download that the end of the app interrupts goes on after a restart", .proves("PART-8"))
+        @Test("a download interrupted by the end of the app resumes after a restart", .proves("PART-8"))
         func restart() async throws {
             let app = try await Cluster.shared().app()
             let (scene, folder) = (try await Scene(app), try KitUser.folder("restart"))
@@ -84,7 +84,7 @@ extension EndToEnd {
             await scene.proxy.close()
         }
 
-        @Test("an upload that breaks off begins again, and its message is sent once", .proves("PART-2", "PART-8", "OFF-2"))
+        @Test("an interrupted upload restarts, and its message is sent once", .proves("PART-2", "PART-8", "OFF-2"))
         func upload() async throws {
             let scene = try await Scene(Cluster.shared().app())
             scene.proxy.limit(.init(fromClient: 300_000))
@@ -107,7 +107,7 @@ extension EndToEnd {
             await scene.proxy.close()
         }
 
-        @Test("an upload that is cancelled leaves its message unsent and failed; others go on", .proves("PROG-1", "ERR-3"))
+        @Test("a cancelled upload leaves its message unsent and failed; others continue", .proves("PROG-1", "ERR-3"))
         func cancelled() async throws {
             let scene = try await Scene(Cluster.shared().app())
             scene.proxy.limit(.init(fromClient: 300_000))
@@ -139,7 +139,7 @@ extension EndToEnd {
             await scene.proxy.close()
         }
 
-        @Test("content above the server's limit makes the message fail; content that the server forgot is uploaded again", .proves("PART-2"))
+        @Test("content above the server's limit makes the message fail; content that the server lost is uploaded again", .proves("PART-2"))
         func limits() async throws {
             let settings = ["STRATA_CONTENT_MAX_BYTES": "500000", "STRATA_CONTENT_UNREFERENCED_AGE": "5s"]
             try await Cluster.with(Cluster.Size(settings: settings)) { cluster in

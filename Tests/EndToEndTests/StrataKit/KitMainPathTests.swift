@@ -10,7 +10,7 @@ extension EndToEnd {
     @Suite("StrataKit: main path")
     struct KitMainPathTests {
         @Test(
-            "a new conversation reaches the other participant with its first message, with its metadata, and both stores are equal",
+            "a new conversation reaches the other participant with first message and metadata, and both stores are equal",
             .proves("CONV-1", "CONV-2", "CONV-6", "CONV-7", "CONV-8", "META-12", "META-36", "SYNC-1", "MSG-4"))
         func conversation() async throws {
             let app = try await Cluster.shared().app()

@@ -11,7 +11,7 @@ extension EndToEnd {
     @Suite("StrataKit: participants and waiting")
     struct KitMembershipTests {
         @Test(
-            "a user who is added sees all history; one who is removed keeps the past and gets nothing new; added again, they have no gap",
+            "an added user sees all history; a removed user keeps the past only; a re-added user has no gap",
             .proves("CONV-16", "CONV-17", "CONV-18", "CONV-19", "CONV-20", "CONV-21", "CONV-39", "CONV-40"))
         func comeAndGo() async throws {
             let app = try await Cluster.shared().app()
@@ -39,7 +39,7 @@ extension EndToEnd {
             try await cleo.sees(["1", "2", "3", "4"], in: chat.id)
         }
 
-        @Test("leaving removes the conversation from all devices, and others see who has left", .proves("CONV-41", "DEL-1"))
+        @Test("leaving removes the conversation from all own devices, and others see who has left", .proves("CONV-41", "DEL-1"))
         func leave() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -55,7 +55,7 @@ extension EndToEnd {
             try await ana.until("ben is out") { try await $0.conversation(chat.id)?.participantIDs == [ana.id] }
         }
 
-        @Test("a conversation deleted from the own devices comes back with the next message", .proves("CONV-42", "DEL-3", "DEL-4"))
+        @Test("a conversation deleted from the own devices reappears with the next message", .proves("CONV-42", "DEL-3", "DEL-4"))
         func deleteAndReturn() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -75,7 +75,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a typing indicator reaches who is online, and ends with the message", .proves("TYPE-1", "TYPE-2", "TYPE-3", "TYPE-5", "TYPE-6", "TYPE-7")
+            "a typing indicator reaches online users and ends with the message", .proves("TYPE-1", "TYPE-2", "TYPE-3", "TYPE-5", "TYPE-6", "TYPE-7")
         )
         func typing() async throws {
             let app = try await Cluster.shared().app()
@@ -104,7 +104,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "waiting for an object that was made elsewhere ends when it is here, at once if it is, and at its timeout",
+            "waiting for a remote object ends at its arrival, immediately if it exists, or at the timeout",
             .proves("SYNC-4", "SYNC-40", "SYNC-42", "SYNC-43", "SYNC-44", "SYNC-71"))
         func waiting() async throws {
             let app = try await Cluster.shared().app()

@@ -21,7 +21,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "of two users who set different keys at once both are kept; of two who set one key all end with the same value",
+            "concurrent sets of different keys by two users both persist; concurrent sets of one key converge to one value",
             .proves("META-1", "META-6", "META-13", "META-33", "META-34"))
         func race() async throws {
             let (ana, ben, chat) = try await pair()
@@ -49,7 +49,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "merging keeps all other keys, replacing keeps none, deleting takes a path with all below it",
+            "a merge keeps all other keys, a replacement keeps none, and a deletion removes a path and everything below it",
             .proves("META-8", "META-9", "META-10", "META-11", "META-30", "META-31", "META-32", "META-37"))
         func mergeAndReplace() async throws {
             let (ana, ben, chat) = try await pair([
@@ -75,7 +75,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a value of 2,048 bytes is taken and one more is not; keys with a space or an accent are refused and nothing changes",
+            "a value has at most 2,048 bytes, and keys with a space or an accent are refused without effect",
             .proves("META-7", "META-15", "META-16", "META-17", "META-39", "ERR-2"))
         func limits() async throws {
             let (ana, ben, chat) = try await pair()

@@ -11,7 +11,7 @@ extension EndToEnd {
     @Suite("StrataKit: offline")
     struct KitOfflineTests {
         @Test(
-            "a conversation made, filled and changed offline is there once after a restart with a connection",
+            "a conversation created, filled and changed offline exists once after a restart with a connection",
             .proves("SYNC-12", "SYNC-13", "STORE-4", "STORE-5", "OFF-1", "OFF-2", "OFF-5", "CLNT-6"))
         func restart() async throws {
             let app = try await Cluster.shared().app()
@@ -52,7 +52,7 @@ extension EndToEnd {
             return chat.id
         }
 
-        @Test("what was missed while offline is caught up, in order and once", .proves("SYNC-2", "SYNC-5", "SYNC-60", "SYNC-73", "CLNT-3"))
+        @Test("a client catches up with changes missed while offline, in order and once", .proves("SYNC-2", "SYNC-5", "SYNC-60", "SYNC-73", "CLNT-3"))
         func catchUp() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -73,7 +73,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "two users who make the distinct conversation offline end in one, with both messages and the metadata of both",
+            "two users who create the same distinct conversation offline share one, with both messages and both metadata",
             .proves("CONV-11", "CONV-12", "CONV-13", "CONV-14", "CONV-31", "CONV-32"))
         func distinct() async throws {
             let app = try await Cluster.shared().app()
@@ -105,7 +105,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "what the server refuses is taken back and reported, and a refused message stays as failed",
+            "a refused change is reverted and reported, and a refused message is kept and marked as failed",
             .proves("OFF-6", "ERR-3", "SYNC-20", "CONV-44"))
         func refused() async throws {
             let app = try await Cluster.shared().app()

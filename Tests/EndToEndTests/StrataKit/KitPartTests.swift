@@ -11,7 +11,7 @@ extension EndToEnd {
     struct KitPartTests {
         private static func shown(_ message: StrataKit.Message?) -> [String] { message?.parts.map { $0.text ?? $0.mimeType } ?? [] }
 
-        @Test("what its sender changes, offline or not, reaches all participants, with new content", .proves("PART-10", "SYNC-13"))
+        @Test("changed parts reach all participants, with new content, also when changed offline", .proves("PART-10", "SYNC-13"))
         func changes() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1))

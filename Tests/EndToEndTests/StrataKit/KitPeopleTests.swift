@@ -16,7 +16,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "an announcement of the operator comes to its recipient, is in no conversation and never among messages", .proves("ANN-1", "SYNC-6"))
+            "an operator's announcement reaches its recipient, is in no conversation and never among messages", .proves("ANN-1", "SYNC-6"))
         func announcement() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -34,7 +34,7 @@ extension EndToEnd {
             #expect(try await ben.client.identifiers(Query<Announcement>()) == [own])
         }
 
-        @Test("waiting for an identity ends when the operator's words about a followed user are here; nothing is known of others", .proves("IDN-4"))
+        @Test("waiting for an identity ends when its operator data arrives, for followed users; other users stay unknown", .proves("IDN-4"))
         func identity() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)

@@ -23,7 +23,7 @@ extension EndToEnd {
             try await other.until("\(user.name) is \(status)") { try await $0.identity(of: user.id).presenceStatus == status }
         }
 
-        @Test("connecting makes a user available, others see each status, and an invisible user as offline", .proves("PRES-1", "PRES-4"))
+        @Test("connecting makes a user available, others see each status, and an invisible user appears offline", .proves("PRES-1", "PRES-4"))
         func statuses() async throws {
             let (ana, ben) = try await scene(Cluster.shared().app())
             try await until(.available, of: ana, on: ben)
@@ -36,7 +36,7 @@ extension EndToEnd {
             try await until(.invisible, of: ana, on: ana)
         }
 
-        @Test("auto restores what the user chose last, also by connecting with another device", .proves("PRES-3"))
+        @Test("auto restores the user's last chosen status, also by connecting with another device", .proves("PRES-3"))
         func auto() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = try await scene(app)
@@ -53,7 +53,7 @@ extension EndToEnd {
             try await until(.busy, of: other, on: other)
         }
 
-        @Test("a user is offline when no device is connected, and not before; a device that vanishes is not connected", .proves("PRES-2", "PRES-4"))
+        @Test("a user is offline only when no device is connected; a device that vanishes is not connected", .proves("PRES-2", "PRES-4"))
         func devices() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = try await scene(app)

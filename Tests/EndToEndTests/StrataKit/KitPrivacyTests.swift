@@ -9,10 +9,10 @@ import Testing
 
 extension EndToEnd {
     /// Data that must not reach a device.
-    @Suite("StrataKit: what concerns others")
+    @Suite("StrataKit: other users' data")
     struct KitPrivacyTests {
         @Test(
-            "conversations of others and announcements to others do not come, at the first load, live, and after coming back",
+            "other users' conversations and announcements never arrive, at the first load, live, or after reconnecting",
             .proves("SYNC-6"))
         func others() async throws {
             let cluster = try await Cluster.shared()

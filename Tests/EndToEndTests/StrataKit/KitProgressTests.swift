@@ -30,7 +30,7 @@ extension EndToEnd {
             return events
         }
 
-        @Test("a first synchronization counts the conversations that have come", .proves("PROG-1", "SYNC-11", "SYNC-66"), .timeLimit(.minutes(2)))
+        @Test("a first synchronization counts the received conversations", .proves("PROG-1", "SYNC-11", "SYNC-66"), .timeLimit(.minutes(2)))
         func first() async throws {
             let app = try await Cluster.shared().app()
             for _ in 0..<3 { _ = try await conversation(30, app) }
@@ -54,7 +54,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a fetch of older messages tells how far it is; another one meanwhile throws its progress",
+            "a fetch of older messages reports its progress; a concurrent second fetch throws that progress",
             .proves("PROG-1", "SYNC-55", "SYNC-66", "SYNC-67"),
             .timeLimit(.minutes(2)))
         func history() async throws {
@@ -75,7 +75,7 @@ extension EndToEnd {
             await proxy.close()
         }
 
-        @Test("a fetch of older messages that is cancelled is over, and can be made again", .proves("PROG-1"), .timeLimit(.minutes(2)))
+        @Test("a cancelled fetch of older messages ends and can be repeated", .proves("PROG-1"), .timeLimit(.minutes(2)))
         func cancelled() async throws {
             let (ben, chat, proxy) = try await device(Cluster.shared().app())
             let stream = ben.client.events

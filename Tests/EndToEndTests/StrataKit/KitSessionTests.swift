@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("StrataKit: several sessions, and signing out")
     struct KitSessionTests {
-        @Test("two users take turns with one client: each gets what is theirs, and none is signed out", .proves("SESS-1"))
+        @Test("two users alternate on one client with separate data, and neither is signed out", .proves("SESS-1"))
         func turns() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -38,7 +38,7 @@ extension EndToEnd {
             return chat.id
         }
 
-        @Test("what a user did without a connection is sent when their session is the current one again", .proves("SESS-1", "SESS-2"))
+        @Test("offline changes of a user are sent when their session is current again", .proves("SESS-1", "SESS-2"))
         func queues() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app, connects: false)
@@ -58,7 +58,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "signing out while the server cannot be reached deletes the data, and ends downloads and waiting calls; another user can sign in",
+            "signing out while the server is unreachable deletes the data and ends downloads and waits; another user can sign in",
             .proves("AUTH-5"))
         func signOut() async throws {
             let app = try await Cluster.shared().app()

@@ -20,7 +20,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a nonce and an identity token make a session, and the user's identity is returned", .proves("AUTH-1"))
+        @Test("a nonce and an identity token create a session, and the user's identity is returned", .proves("AUTH-1"))
         func signIn() async throws {
             let app = try await Cluster.shared().app()
             let client = try KitUser.client(of: app, "ana")
@@ -32,7 +32,7 @@ extension EndToEnd {
             #expect(await client.sessions.map(\.state) == [.authenticated])
         }
 
-        @Test("a token that the server does not accept throws, and no user is signed in", .proves("AUTH-6", "ERR-2"))
+        @Test("a token that the server refuses throws, and no user is signed in", .proves("AUTH-6", "ERR-2"))
         func refused() async throws {
             let app = try await Cluster.shared().app()
             let client = try KitUser.client(of: app, "ana")
@@ -46,7 +46,7 @@ extension EndToEnd {
             #expect(await client.sessions.isEmpty)
         }
 
-        @Test("a token of the same user signs them in anew and ends the session before; one of another user throws", .proves("AUTH-2"))
+        @Test("a new token of the same user replaces the session; one of another user throws", .proves("AUTH-2"))
         func again() async throws {
             let app = try await Cluster.shared().app()
             let folder = try KitUser.folder("again")
@@ -66,7 +66,7 @@ extension EndToEnd {
             #expect(await ana.client.currentSession?.state == .authenticated)
         }
 
-        @Test("of several calls at once the last one goes on and the others are cancelled", .proves("AUTH-3"))
+        @Test("the last of several concurrent sign-in calls continues, and the others are cancelled", .proves("AUTH-3"))
         func atOnce() async throws {
             let app = try await Cluster.shared().app()
             let client = try KitUser.client(of: app, "several")
@@ -84,7 +84,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "when a session ends the app is given a nonce; the store and the queue stay, and the queue goes on after signing in",
+            "an ended session gives the app a nonce; store and queue persist, and the queue continues after signing in",
             .proves("AUTH-4", "SESS-2"))
         func challenge() async throws {
             let app = try await Cluster.shared().app()
@@ -113,7 +113,7 @@ extension EndToEnd {
             try await ben.sees(["1", "2"], in: chat.id)
         }
 
-        @Test("a session that is over while the client connects makes that call throw, and there is no challenge", .proves("AUTH-4"))
+        @Test("a session that ends while the client connects makes that call throw, without a challenge", .proves("AUTH-4"))
         func challengeDuringConnect() async throws {
             let app = try await Cluster.shared().app()
             let folder = try KitUser.folder("during")

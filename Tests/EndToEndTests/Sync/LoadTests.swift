@@ -7,9 +7,9 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    @Suite("under load")
+    @Suite("concurrent load")
     struct LoadTests {
-        @Test("eight users on two gateways write at once: every socket sees every position once, in order")
+        @Test("eight users write concurrently on two gateways, and every socket receives every position once, in order")
         func everyPosition() async throws {
             let users = try await Cluster.shared().app().signIn((0..<8).map { "user\($0)" })
             let conversation = try await users[0].converse(with: Array(users.dropFirst()), distinct: false)

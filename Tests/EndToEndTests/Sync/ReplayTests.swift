@@ -7,9 +7,9 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    @Suite("coming back")
+    @Suite("reconnecting")
     struct ReplayTests {
-        @Test("Counter.read tells the counter of the packet before its answer")
+        @Test("Counter.read returns the counter of the packet before its answer")
         func counter() async throws {
             let ana = try await Cluster.shared().app().signIn("ana")
             let socket = try await ana.openSilent()
@@ -20,7 +20,7 @@ extension EndToEnd {
             #expect(socket.violations == [])
         }
 
-        @Test("a client that comes back through another gateway is sent everything that happened, then the answer")
+        @Test("a client that reconnects through another gateway receives all missed changes, then the answer")
         func replay() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo"])
             let (ana, ben, cleo) = (users[0], users[1], users[2])
@@ -50,7 +50,7 @@ extension EndToEnd {
             #expect(socket.faults == [])
         }
 
-        @Test("a replay cut off in the middle and asked for again, from the last packet received, leaves nothing out")
+        @Test("an interrupted replay that is repeated from the last received packet omits nothing")
         func cutReplay() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
@@ -83,7 +83,7 @@ extension EndToEnd {
             #expect(seen.count == 60)
         }
 
-        @Test("changes during a replay come after it, in order, once")
+        @Test("changes during a replay follow it, in order, once")
         func liveDuringReplay() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
@@ -100,7 +100,7 @@ extension EndToEnd {
             #expect(socket.faults == [])
         }
 
-        @Test("a replay from a time that is none is refused, and names it")
+        @Test("a replay from an invalid time is refused, and the error names the time")
         func badTime() async throws {
             let ana = try await Cluster.shared().app().signIn("ana")
             let socket = try await ana.openSilent()

@@ -82,7 +82,7 @@ struct CheckerTests {
             ])
     }
 
-    @Test("a good history has no violations")
+    @Test("a valid history has no violations")
     func nothing() {
         #expect(Checker.violations(of: Self.good) == [])
     }
@@ -207,7 +207,7 @@ struct CheckerTests {
         Damage("a connection broke its rules", .protocolBroken) { $0.faults.append("counter 3 where 2 was due") },
     ]
 
-    @Test("every damage is found, as what it is", arguments: damages)
+    @Test("the checker finds every damage with its kind", arguments: damages)
     func found(_ damage: Damage) {
         var history = Self.good
         damage.apply(&history)
@@ -291,14 +291,14 @@ struct CheckerTests {
         history.conversations[0] = .init(id: id, log: log, participants: [], metadata: [:], messages: [], unread: [:])
     }
 
-    @Test("what may be is no violation", arguments: variations)
+    @Test("permitted repetitions and omissions are no violation", arguments: variations)
     func allowed(_ variation: Variation) {
         var history = Self.good
         variation.apply(&history)
         #expect(Checker.violations(of: history) == [])
     }
 
-    @Test("what the end of a run cut short, and one unanswered request among many, are no violation")
+    @Test("requests cut off at the end of a run, and one unanswered request among many, are no violation")
     func served() {
         var history = Self.good
         history.isUndisturbed = true
@@ -311,7 +311,7 @@ struct CheckerTests {
         #expect(Checker.violations(of: history).map(\.kind) == [.starved])
     }
 
-    @Test("a message that was refused at last, after an attempt without an answer, was not starved")
+    @Test("a message that was finally refused after an unanswered attempt is not starvation")
     func refusedAtLast() {
         var history = Self.good
         history.isUndisturbed = true
@@ -319,12 +319,12 @@ struct CheckerTests {
         #expect(Checker.violations(of: history) == [])
     }
 
-    @Test("every kind of violation is brought about by some damage")
+    @Test("some damage causes each kind of violation")
     func complete() {
         #expect(Set(Self.damages.map(\.kind)) == Set(Violation.Kind.allCases))
     }
 
-    @Test("a user may know positions from before they came, and none from after they left")
+    @Test("a user may know positions from before they joined, and none from after they left")
     func participation() {
         let cleo = Participation(of: "cleo", in: Self.log)
         #expect((1...10).filter { cleo.mustKnow($0) } == [5, 6, 7, 8])

@@ -53,7 +53,7 @@ struct ClientRecordTests {
 
     /// Regression test: the composed test once reported 177 reordered changes of one user. The client had received the
     /// refusal of its replay while earlier packets of that replay were still waiting to be recorded.
-    @Test("a replay that fails half-way and is asked for again may repeat what came before its refusal")
+    @Test("a replay that fails half-way and is repeated may repeat the changes before its refusal")
     func failedReplay() {
         let packets = [1111, 1112, 1113, 1114].map { (0.1, change($0)) } + [(0.2, answer(false))] + (1097...1120).map { (0.7, change($0)) }
         let record = record(packets + [(0.8, answer(true)), (0.9, change(1121))])
@@ -61,19 +61,19 @@ struct ClientRecordTests {
         #expect(record.views[Self.conversation]?.events.filter { $0 == .restart }.count == 1)
     }
 
-    @Test("a replay may repeat what a socket without requests was told after two seconds")
+    @Test("a replay may repeat changes that a socket without requests received after two seconds")
     func lateRequest() {
         let packets = [1111, 1112, 1113, 1114].map { (2.1, change($0)) } + (1097...1120).map { (4.0, change($0)) }
         #expect(violations(record(packets + [(4.1, answer(true)), (4.2, change(1121))])) == [])
     }
 
-    @Test("what a socket is told between a failed replay and the next one must not come again: nothing live comes there")
+    @Test("a change sent between a failed replay and the next one must not be repeated, since nothing live is sent then")
     func liveAfterFailure() {
         let packets = [(0.1, answer(false)), (0.2, change(1115))] + [(0.7, change(1115))]
         #expect(violations(record(packets + [(0.8, answer(true))])).map(\.kind) == [.duplicated, .protocolBroken])
     }
 
-    @Test("a repetition is a violation if the socket was told something within two seconds")
+    @Test("a repetition is a violation if the socket received a packet within two seconds")
     func repetition() {
         let packets = [1111, 1112].map { (1.9, change($0)) } + [(4.0, change(1111))]
         #expect(violations(record(packets)).count == 3)

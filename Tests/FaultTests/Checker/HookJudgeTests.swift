@@ -9,7 +9,7 @@ import Testing
 @testable import TestCluster
 
 /// Each test damages good deliveries in one way, and expects the judge to detect it.
-@Suite("judge of webhooks")
+@Suite("webhook judge")
 struct HookJudgeTests {
     private typealias Change = History.Conversation.Change
     private typealias Content = HookDelivery.Content
@@ -56,7 +56,7 @@ struct HookJudgeTests {
         HookJudge.violations(of: deliveries, to: hooks, in: history).map(\.kind)
     }
 
-    @Test("good deliveries have no violations, whatever is repeated")
+    @Test("valid deliveries with any repetitions have no violations")
     func nothing() {
         #expect(Self.kinds(Self.good) == [])
         #expect(Self.kinds(Self.good + [Self.good[1], Self.good[0]]) == [])
@@ -68,7 +68,7 @@ struct HookJudgeTests {
         #expect(Self.kinds(Self.good + some, [Self.all, other]) == [])
     }
 
-    @Test("an event that does not arrive is lost, for each hook that takes it", arguments: [0, 1, 2, 3, 4, 5, 6, 7, 8])
+    @Test("a missing event is lost, for each hook that subscribes to it", arguments: [0, 1, 2, 3, 4, 5, 6, 7, 8])
     func lost(_ index: Int) {
         var deliveries = Self.good
         deliveries.remove(at: index)
@@ -77,7 +77,7 @@ struct HookJudgeTests {
         #expect(Self.kinds(Self.good, [Self.all, TestHook.all[2]]) == [.lost, .lost])
     }
 
-    @Test("two events in the wrong order are found", arguments: [0, 1, 2, 4, 5, 6, 7])
+    @Test("the judge finds two events in the wrong order", arguments: [0, 1, 2, 4, 5, 6, 7])
     func reordered(_ index: Int) {
         var deliveries = Self.good
         deliveries.swapAt(index, Self.contents[index + 1] == Self.contents[3] ? index + 2 : index + 1)
@@ -85,14 +85,14 @@ struct HookJudgeTests {
         #expect(Set(Self.kinds(deliveries)) == [.reordered])
     }
 
-    @Test("a receipt ahead of its message is found")
+    @Test("the judge finds a receipt ahead of its message")
     func receiptAhead() {
         var deliveries = Self.good
         deliveries.swapAt(1, 3)
         #expect(Self.kinds(deliveries).contains(.reordered))
     }
 
-    @Test("a repetition with another body, an event twice under two ids, and an event of no change are found")
+    @Test("the judge finds a repetition with another body, an event under two ids, and an event without a change")
     func others() {
         #expect(Self.kinds(Self.good + [Self.delivery(1, Self.contents[1], digest: 1)]) == [.inconsistent])
         #expect(Self.kinds(Self.good + [Self.delivery(99, Self.contents[1])]) == [.invented])
@@ -100,7 +100,7 @@ struct HookJudgeTests {
         #expect(Self.kinds(Self.good + [Self.delivery(99, .other("Push"))]) == [.invented])
     }
 
-    @Test("events are read as the versions write them, and kept in a file")
+    @Test("the judge reads events of each version and keeps them in a file")
     func parsed() async throws {
         func event(_ json: JSONValue) -> WebhookReceiver.Event { .init(path: "/all", headers: [:], body: Array(json.text.utf8), json: json) }
         func content(_ type: String, _ members: JSONValue) -> Content {

@@ -10,7 +10,7 @@ import Testing
 /// Tests of the record that explains a failed run.
 @Suite("journal")
 struct JournalTests {
-    @Test("lines have their time; a full file replaces the one before it, so that two remain")
+    @Test("journal lines have a time, and a full file replaces the previous one, so that two remain")
     func bounded() throws {
         let directory = try TestDirectory.make("journal")
         let journal = try Journal(directory: directory, name: "clients", limit: 100)
@@ -28,7 +28,7 @@ struct JournalTests {
         #expect(Journal.time(86_400 + 3 * 3600 + 2 * 60 + 1.25) == "03:02:01.250")
     }
 
-    @Test("a packet's line says its numbers, its time and the change; contents of messages stay out")
+    @Test("a packet's line has its counter, position, time and change, without message contents")
     func packets() throws {
         let json = try JSONValue(
             parsing: """

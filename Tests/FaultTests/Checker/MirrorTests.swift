@@ -27,7 +27,7 @@ struct MirrorTests {
         return mirror
     }
 
-    @Test("counts are taken as they come; metadata that the object contained already is not")
+    @Test("the mirror applies counts as received, and skips metadata that the object already contained")
     func updates() {
         var mirror = Self.mirror
         mirror.apply(
@@ -68,7 +68,7 @@ struct MirrorTests {
         #expect(mirror.participants == ["ben"])
     }
 
-    @Test("statuses move forward only, by receipts and by reading all up to a message")
+    @Test("statuses move forward only, by receipts and by reads of all messages up to one")
     func statuses() {
         var mirror = Self.mirror
         for (id, position) in [("m1", 6), ("m2", 7)] {
@@ -96,7 +96,7 @@ struct MirrorTests {
         #expect(mirror.messages["m1"]?.statuses["b.n"] == "read")
     }
 
-    @Test("a sender reads none of their own messages, and what is deleted is gone")
+    @Test("a sender's own messages count as read, and deleted messages are gone")
     func ownAndDeleted() {
         var mirror = Self.mirror
         mirror.show(message: ["id": "m1", "position": 8192, "sender": ["id": "ana"], "recipient_status": ["b.n": "sent"]])

@@ -37,51 +37,57 @@ struct DegradedTable: Sendable {
 
     func write() throws {
         let text = """
-            # When something is away
+            # Degraded operation
 
-            This page is for operators: it says what still works while PostgreSQL, Redis or a service is *away*, and how soon everything works again. Away means stopped, or hanging, so that it neither
-            answers nor closes connections. The tables describe a system with one instance of each service; with several, users do not notice that one instance is away.
+            This page tells operators which operations work while PostgreSQL, Redis or a service is *away*, and how soon all of them work again.
+            Away means stopped, or hanging: neither answering nor closing connections. The tables describe a system with one instance of each service.
+            With several, users do not notice that one instance is away.
 
-            A test (`Tests/FaultTests/Degraded`) makes each of these states, tries every operation, and compares the result with the first table; with `STRATA_DEGRADED=write` it writes this file.
+            `Tests/FaultTests/Degraded` creates each state, tries every operation, and compares the results with the first table.
+            With `STRATA_DEGRADED=write`, the test writes this file.
 
             ## What works
 
             * **works**: as usual.
-            * **503**: `service_unavailable`, with `Retry-After` over REST. The answer comes at once if the part is known to be away; if the part hangs, it comes after ten seconds at most, the request's deadline,
-              or twelve for a request about webhooks.
-            * **silent**: the request is accepted, but others are not told. Ephemeral signals may be lost; what a webhook is to be told is kept, and it is told when the part is back.
-            * **away**: there is no process that could answer.
+            * **503**: `service_unavailable`, with `Retry-After` over REST. The answer is immediate if the dependency is known to be away.
+              If the dependency hangs, the answer takes at most 10 seconds, the request's deadline, or 12 for requests about webhooks.
+            * **silent**: the request is accepted, but others are not notified. Ephemeral signals may be lost. Webhook events are kept, and delivered after recovery.
+            * **away**: no process can answer.
 
-            Sessions and server tokens are looked up in PostgreSQL, and a gateway remembers one for up to five seconds. While PostgreSQL is away, it then refuses every REST request that needs one; sockets stay open.
+            Sessions and server tokens are looked up in PostgreSQL, and cached in the gateway for up to 5 seconds. While PostgreSQL is away,
+            the gateway then refuses every REST request that needs one; sockets stay open.
 
-            A replay that a client asks for meanwhile is answered with `success: false`. The client may ask again; if it does not within 30 seconds, its socket is closed with 1013, so that no socket
-            stays open without being told of changes. A socket that began without a replay, or whose user was added to a conversation, tries again by itself, and is told everything when the part is back.
+            A replay requested while a dependency is away is answered with `success: false`, and the client may retry. Without a retry within 30 seconds,
+            the client's socket is closed with 1013, so that no open socket misses changes. A socket that began without a replay, or whose user was added
+            to a conversation, retries automatically and receives everything after recovery.
 
-            The service `webhooks` tells webhooks of what the other services have written to PostgreSQL. While it is away, nothing is lost: when it is back, they are told of it all, in order. A receiver may be told twice
-            of what was being delivered ([server-api.md](server-api.md#webhooks)).
+            The service `webhooks` delivers the events that other services write to PostgreSQL. While it is away, no event is lost; after recovery, it delivers all in order.
+            Events whose delivery was interrupted may arrive twice ([server-api.md](server-api.md#webhooks)).
 
-            If PostgreSQL comes back in an older state, or a replica takes its place, gateways close all sockets with 1001 as soon as they learn of it, within about 20 seconds. Clients come back and replay
-            ([operating.md](operating.md#back-up-and-restore)).
+            If PostgreSQL returns in an older state, or a replica replaces it, gateways close all sockets with 1001 on detection, within about 20 seconds.
+            Clients reconnect and replay ([operating.md](operating.md#back-up-and-restore)).
 
             \(table { cells[$0]?[$1]?.description ?? "" })
 
-            ## How soon it is well again
+            ## Recovery times
 
-            Seconds from the moment the part is back to the first success, without a restart of any other process. A process counts as back when it says that it is ready. Measured with a debug build on
-            two processors that also did other work. Packets that the server sends unasked may wait until the gateway next looks for changes. Where events of a conversation were being
-            delivered when `webhooks` or PostgreSQL went away, the next ones wait for up to 30 seconds; in the test, in which receivers have a second to answer, for up to 12.
+            The table shows seconds from a dependency's recovery to the first success, without a restart of other processes. A process has recovered when it reports ready.
+            The test used a debug build on two processors that also did other work. Unsolicited packets may wait for the gateway's next check for changes.
+            If a conversation's events were being delivered when `webhooks` or PostgreSQL went away, its next events wait for up to 30 seconds.
+            In the test, receivers must answer within 1 second, and the wait is up to 12 seconds.
 
             \(table { state, operation in
                 guard let cell = cells[state]?[operation], cell != .works else { return "–" }
                 return seconds[state]?[operation].map { String(format: "%.1f", $0) } ?? ""
             })
 
-            ## What metrics and logs say
+            ## Metrics and logs
 
-            `strata_process_dependency_up` is 0 for a dependency that is away and 1 for one that is available; each process reports its own dependencies. When a dependency goes away, the log gets one line of level
-            `error`, and one of level `notice` when it is back, however many requests and attempts to reach it there are. A process with several pools of connections to PostgreSQL writes a line for each pool, and names it.
+            `strata_process_dependency_up` is 0 for a dependency that is away and 1 for an available one. Each process reports its own dependencies.
+            It logs one line of level `error` when a dependency goes away, and one of level `notice` on recovery, regardless of the number of requests and attempts.
+            A process with several PostgreSQL connection pools logs one line for each pool, with its name.
 
-            | State | Process | Metric | Lines |
+            | State | Process | Metric | Log lines |
             |---|---|---|---|
             \(signs)
 

@@ -11,7 +11,7 @@ import Testing
 struct DegradedTests {
     private static let isWriting = ProcessInfo.processInfo.environment["STRATA_DEGRADED"] == "write"
 
-    @Test("what works and what answers 503 is what docs/degraded.md says, and all of it works again afterwards")
+    @Test("each operation works or answers 503 as docs/degraded.md states, and all work again afterwards")
     func table() async throws {
         var table = DegradedTable()
         // Each state consists mostly of waiting, so two systems each test half of the states concurrently.

@@ -68,15 +68,19 @@ final class FaultTable: Sendable {
     }
 
     private static let introduction = """
-        # What was broken, and what came of it
+        # Fault tests
 
-        Clients on two gateways, with two instances of each service, write without a pause while something breaks: messages, metadata on keys of their own and on contended
-        ones, participants added and removed, receipts, typing. Afterwards a checker compares what they were answered and told with the change log. "Unknown" is what got no
-        answer, or one that leaves open whether it was done; "otherwise wrong" is whatever breaks a promise and is no loss, repetition or disorder: something told to a
-        stranger, a wrong count, metadata that a later acknowledged write should have replaced, a typing indicator that stays. "All told after" is the time from the end of the load,
-        half a second to two of which is the wait for one last change in each conversation. A hostile user keeps to the protocol and
-        the rate limits, and does harm: adds others to conversations with metadata as large as the server accepts, reads every other message, asks for all there is and does not read it, uses the ids of messages
-        twice at the same moment; then nothing is broken, and an honest user who is not served counts as "otherwise wrong", as does a deadlock of the database.
+        Clients on two gateways, with two instances of each service, write continuously during faults. They send messages, receipts and typing,
+        set metadata on own and contended keys, and add and remove participants. Afterwards, a checker compares the answers and packets that
+        they received with the change log.
+
+        * **Unknown**: changes without an answer, or with one that leaves the outcome open.
+        * **Other violations**: broken promises except loss, duplication and reordering. Examples: data sent to a stranger, a wrong count,
+          metadata that a later acknowledged write should have replaced, a typing indicator that stays.
+        * **All received after**: the time from the end of the load. It includes 0.5 to 2 seconds' wait for a last change in each conversation.
+        * **Hostile users** keep to the protocol and the rate limits. They add others to conversations with metadata of the maximum size,
+          read every other message, request everything without reading answers, and use message ids twice concurrently.
+          In trials with hostile users only, an unserved honest user is a violation. A database deadlock is always one.
         """
 
     private var title: String { isLong ? "## Long form" : "## Short form" }
@@ -88,9 +92,9 @@ final class FaultTable: Sendable {
         return """
             \(title)
 
-            `make fault-test\(isLong ? " LONG=1" : "")`, seed \(seed): \(rows.count) trials, \(acknowledged) acknowledged changes, \(violations) violations of any promise.
+            `make fault-test\(isLong ? " LONG=1" : "")`, seed \(seed): \(rows.count) trials, \(acknowledged) acknowledged changes, \(violations) violations.
 
-            | Broken | Load | Acknowledged | Unknown | Lost | Duplicated | Reordered | Otherwise wrong | All told after |
+            | Fault | Load | Acknowledged | Unknown | Lost | Duplicated | Reordered | Other violations | All received after |
             |---|---|--:|--:|--:|--:|--:|--:|--:|
             \(rows.map(\.line).joined(separator: "\n"))
             """

@@ -30,7 +30,7 @@ struct FaultTests {
     private static let system = SystemUnderFaults()
     private static let table = FaultTable(seed: seed, isLong: minutes != nil)
 
-    @Test("nothing is lost, told twice or out of order", arguments: chosen)
+    @Test("a single fault loses, duplicates or reorders no change", arguments: chosen)
     func one(_ fault: Fault) async throws {
         _ = Self.begun
         // Each trial has its own seed: on one system, the same seed would reuse message ids.
@@ -47,7 +47,7 @@ struct FaultTests {
     /// runs have other seeds.
     private static let repeated = environment["STRATA_FAULT_TRIAL"].flatMap(Trial.init(named:))
 
-    @Test("one trial again", .enabled(if: repeated != nil))
+    @Test("the trial in STRATA_FAULT_TRIAL runs again", .enabled(if: repeated != nil))
     func again() async throws {
         guard let trial = Self.repeated else { return }
         let times = Self.environment["STRATA_FAULT_TIMES"].flatMap(UInt64.init) ?? 1
@@ -57,7 +57,7 @@ struct FaultTests {
         }
     }
 
-    @Test("nor when several things break at once, again and again, at random", .long)
+    @Test("several random concurrent faults lose, duplicate or reorder no change", .long)
     func several() async throws {
         for fault in Fault.allCases { if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") } }
         var generator = SeededGenerator(seed: Self.seed)

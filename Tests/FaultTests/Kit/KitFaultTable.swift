@@ -72,15 +72,18 @@ final class KitFaultTable: Sendable {
         return """
             \(title)
 
-            Four apps of three users, each a process with StrataKit and a store of its own, two of them one user's, make changes while something breaks. An app says what
-            StrataKit has accepted, what it has thrown, and what it has told as failed later. Then the checker compares that with the change log, and each store with a fresh
-            load. "Open" are changes during which the app was killed; "rebuilt" are stores that were found to be damaged; "unreadable" are changes that were not sent, and of
-            which the damage left nothing that another reader of the file could find. "Otherwise wrong" is also every line in which a store and a fresh load differ.
+            Four apps of three users make changes during faults; two apps share a user. Each app is a process with StrataKit and its own store. It reports the changes that
+            StrataKit accepted, threw, and later reported as failed. Then the checker compares these with the change log, and each store with a fresh load.
 
-            \(command), seed \(seed): \(rows.count) trials, \(rows.reduce(0) { $0 + $1.accepted }) accepted changes, \(rows.reduce(0) { $0 + $1.kills }) kills of an app, \
-            \(rows.reduce(0) { $0 + $1.rebuilt }) stores rebuilt, \(violations) violations of any promise.
+            * **Open**: changes during which the app was killed.
+            * **Rebuilt**: stores found to be damaged.
+            * **Unreadable**: unsent changes of which the damage left nothing that another reader of the file could find.
+            * **Other violations** include each line in which a store and a fresh load differ.
 
-            | Broken | Accepted | Open | Thrown | Told as failed | Kills | Rebuilt | Unreadable | Lost | Duplicated | Reordered | Otherwise wrong | All equal after |
+            \(command), seed \(seed): \(rows.count) trials, \(rows.reduce(0) { $0 + $1.accepted }) accepted changes, \(rows.reduce(0) { $0 + $1.kills }) app kills, \
+            \(rows.reduce(0) { $0 + $1.rebuilt }) stores rebuilt, \(violations) violations.
+
+            | Fault | Accepted | Open | Thrown | Reported as failed | Kills | Rebuilt | Unreadable | Lost | Duplicated | Reordered | Other violations | All equal after |
             |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
             \(rows.map(\.line).joined(separator: "\n"))
             """

@@ -14,7 +14,7 @@ import Testing
 /// `STRATA_KIT_FAULT_SEED` repeats a run, as far as a run is reproducible. `STRATA_KIT_FAULT_MINUTES` continues with
 /// random faults for this time. `STRATA_KIT_FAULT_ONLY` selects the faults whose description contains its text.
 /// `STRATA_FAULT_TABLE` writes the table to `docs/faults.md`.
-@Suite("StrataKit: faults under load", .serialized, .long)
+@Suite("StrataKit under faults", .serialized, .long)
 struct KitFaultTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let seed = environment["STRATA_KIT_FAULT_SEED"].flatMap(UInt64.init) ?? 20_180_504
@@ -24,14 +24,14 @@ struct KitFaultTests {
     private static let system = SystemOfApps()
     private static let table = KitFaultTable(seed: seed, minutes: minutes)
 
-    @Test("what was accepted arrives once or is told as failed, and every store ends equal to a fresh load", arguments: chosen)
+    @Test("each accepted change arrives once or is reported as failed, and every store equals a fresh load", arguments: chosen)
     func one(_ fault: KitFault) async throws {
         _ = Self.begun
         let number = UInt64(KitFault.allCases.firstIndex(of: fault) ?? 0)
         try await Self.run(KitTrial(faults: [fault], seed: Self.seed &+ 1000 * number, period: .milliseconds(Self.minutes == nil ? 1500 : 5000)))
     }
 
-    @Test("also when several things break at once, again and again, at random")
+    @Test("several random concurrent faults keep the promises of StrataKit")
     func several() async throws {
         for fault in KitFault.allCases { if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") } }
         var generator = SeededGenerator(seed: Self.seed)

@@ -54,10 +54,10 @@ struct KitJudgeTests {
                 .map(\.kind))
     }
 
-    @Test("a good story has no violations")
+    @Test("a valid run has no violations")
     func nothing() { #expect(Self.kinds(Self.good) == []) }
 
-    @Test("what was refused, and told to the app as failed, need not be there")
+    @Test("a refused change that was reported to the app as failed may be missing")
     func failed() {
         var outcome = Self.good
         outcome.conversation.log[5] = Change(position: 6, kind: .receipts)
@@ -121,7 +121,7 @@ struct KitJudgeTests {
         Damage("a store differs from a fresh load", .stale) { $0.differences = ["ana-1: m2 is missing"] },
     ]
 
-    @Test("each broken promise is found", arguments: damages)
+    @Test("the judge finds each broken promise", arguments: damages)
     func damage(_ damage: Damage) {
         var outcome = Self.good
         damage.apply(&outcome)

@@ -12,7 +12,7 @@ import Testing
 
 /// Verifies the tests themselves: each test breaks a promise deliberately, from outside, and expects the violation to
 /// be detected.
-@Suite("promises broken on purpose", .serialized, .long)
+@Suite("deliberately broken promises", .serialized, .long)
 struct SabotageTests {
     private static let sound = Cluster.Size(gateways: 2, conversations: 2, metadata: 1, presence: 1)
 
@@ -29,7 +29,7 @@ struct SabotageTests {
         return sum
     }
 
-    @Test("one publication in twenty lost: nothing is, since the gaps are repaired, and the gateways count it")
+    @Test("gap repair compensates for the loss of one publication in twenty, and the gateways count it")
     func publicationsLost() async throws {
         var size = Self.sound
         size.lostPublications = 20
@@ -42,7 +42,7 @@ struct SabotageTests {
         }
     }
 
-    @Test("one publication in a hundred lost, and no gap repaired: losses are found")
+    @Test("the checker finds losses if one publication in a hundred is lost and no gap repaired")
     func gapsUnrepaired() async throws {
         var size = Self.sound
         size.lostPublications = 100
@@ -57,7 +57,7 @@ struct SabotageTests {
         }
     }
 
-    @Test("answers and publications before the commit is safe: after a crash of PostgreSQL losses are found")
+    @Test("the checker finds losses after a PostgreSQL crash if answers and publications precede the durable commit")
     func publishedBeforeCommit() async throws {
         var size = Self.sound
         // Allows the test to replace the function with which the services enable synchronous commits.
@@ -82,7 +82,7 @@ struct SabotageTests {
         }
     }
 
-    @Test("typing that the server does not end stays, and is found", arguments: [false, true])
+    @Test("the checker finds typing that the server does not end", arguments: [false, true])
     func typingForgotten(isSabotaged: Bool) async throws {
         var size = Self.sound
         let period = isSabotaged ? "10m" : "1s"

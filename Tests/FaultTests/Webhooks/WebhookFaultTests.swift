@@ -31,7 +31,7 @@ struct WebhookFaultTests {
         let isSet = Mutex(false)
     }
 
-    @Test("every acknowledged change arrives, in order per conversation; what arrives twice is the same", .timeLimit(.minutes(10)))
+    @Test("every acknowledged change arrives, in order per conversation, and repeated deliveries are identical", .timeLimit(.minutes(10)))
     func judged() async throws {
         try await Cluster.with(Self.size) { cluster in
             let receiver = try await WebhookReceiver.start()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("byte ranges")
 struct ByteRangeTests {
-    @Test("one range is understood in all its forms")
+    @Test("each form of a single range is parsed")
     func part() {
         #expect(ByteRange("bytes=0-9", size: 100) == .part(0..<10))
         #expect(ByteRange("bytes=10-", size: 100) == .part(10..<100))
@@ -19,7 +19,7 @@ struct ByteRangeTests {
         #expect(ByteRange("bytes=5-9223372036854775807", size: 100) == .part(5..<100))
     }
 
-    @Test("what begins beyond the end does not exist")
+    @Test("a range that begins beyond the end is not satisfiable")
     func unsatisfiable() {
         for header in ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999999-"] {
             #expect(ByteRange(header, size: 100) == .unsatisfiable)
@@ -27,7 +27,7 @@ struct ByteRangeTests {
         for header in ["bytes=0-", "bytes=-1", "bytes=0-0"] { #expect(ByteRange(header, size: 0) == .unsatisfiable) }
     }
 
-    @Test("what is no range, or several, is answered with everything")
+    @Test("an invalid or multiple range is answered with the whole content")
     func everything() {
         #expect(ByteRange(nil, size: 100) == .everything)
         for header in [

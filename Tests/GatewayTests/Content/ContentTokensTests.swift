@@ -11,7 +11,7 @@ struct ContentTokensTests {
     private let now = Fixture.time(0)
     private let upload = ContentTokens.Upload(id: .random(), size: 5_000_000_000, type: "application/vnd.layer.text+json;role=root")
 
-    @Test("a token says what it was made for")
+    @Test("a token contains its purpose")
     func roundTrip() throws {
         let token = tokens.issue(upload, at: now)
         #expect(tokens.upload(token, at: now) == upload)
@@ -23,7 +23,7 @@ struct ContentTokensTests {
         }
     }
 
-    @Test("one kind is not taken for the other, nor for that of another installation")
+    @Test("a token of one kind, or of another installation, is not accepted as the other kind")
     func kinds() {
         let other = ContentTokens(clusterSecret: "a secret of somebody else entirely, as long as ours")
         let (token, download) = (tokens.issue(upload, at: now), tokens.issueDownload(of: upload.id, at: now).token)
@@ -33,7 +33,7 @@ struct ContentTokensTests {
         #expect(other.download(download, at: now) == nil)
     }
 
-    @Test("every change to a token makes it worthless")
+    @Test("every modified token is invalid")
     func tampering() {
         for token in [tokens.issue(upload, at: now), tokens.issueDownload(of: upload.id, at: now).token] {
             let characters = Array(token)
@@ -50,14 +50,14 @@ struct ContentTokensTests {
         }
     }
 
-    @Test("an upload may begin for a day")
+    @Test("an upload token is valid for a day")
     func uploadExpiry() {
         let token = tokens.issue(upload, at: now)
         #expect(tokens.upload(token, at: now.advanced(by: .seconds(86_399))) != nil)
         #expect(tokens.upload(token, at: now.advanced(by: .seconds(86_400))) == nil)
     }
 
-    @Test("a download works for one to two hours, and its URL stays the same for a while", arguments: [0, 1, 1799, 3599, 3600, 3601])
+    @Test("a download token is valid for one to two hours, and its URL stays stable for a while", arguments: [0, 1, 1799, 3599, 3600, 3601])
     func downloadExpiry(_ second: Int64) {
         let start = Fixture.time(second)
         let (token, expiry) = tokens.issueDownload(of: upload.id, at: start)

@@ -13,7 +13,7 @@ import Testing
 struct FileContentStoreTests {
     private let id = ContentID.random()
 
-    @Test("what was written is read, whole and in pieces, with its type", arguments: [0, 1, 255, 70_000, 300_000, 1_000_000])
+    @Test("written content is read back, whole and in ranges, with its type", arguments: [0, 1, 255, 70_000, 300_000, 1_000_000])
     func roundTrip(_ size: Int) async throws {
         try await withStore { store, directory in
             let bytes = Self.bytes(size)
@@ -29,7 +29,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("an upload that is too short, too long or broken off leaves nothing", arguments: [-1, 1, 600_000])
+    @Test("an upload that is too short, too long or interrupted stores nothing", arguments: [-1, 1, 600_000])
     func wrongLength(_ difference: Int) async throws {
         try await withStore { store, directory in
             let bytes = Self.bytes(700_000 + difference)
@@ -45,7 +45,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("no more than one piece is read beyond the announced length")
+    @Test("an upload reads at most one chunk beyond the announced length")
     func endless() async throws {
         try await withStore { store, directory in
             let pieces = Pieces(Self.bytes(10_000_000), of: 1000)
@@ -55,7 +55,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("a full disk is named, and leaves nothing", arguments: [ENOSPC, EDQUOT])
+    @Test("a full disk has its own error and stores nothing", arguments: [ENOSPC, EDQUOT])
     func full(_ code: Int32) async throws {
         let room = Mutex(400_000)
         let calls = FileCalls(write: { file, bytes, count, offset in
@@ -80,7 +80,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("bytes that do not reach the disk are not acknowledged, and leave nothing")
+    @Test("bytes that do not reach the disk are not acknowledged and are deleted")
     func notSynced() async throws {
         let calls = FileCalls(sync: { _ in
             errno = EIO
@@ -95,7 +95,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("how full the disk is, as the file system says")
+    @Test("the store reports the free space and size of its file system")
     func room() async throws {
         try await withStore { store, directory in
             let room = try #require(try await store.room())
@@ -105,7 +105,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("a file system without bounds has room beyond all measure, and files without a number")
+    @Test("a file system without limits has unlimited space, and unlimited files")
     func boundless() {
         var found = statvfs()
         found.f_frsize = 1 << 20
@@ -119,7 +119,7 @@ struct FileContentStoreTests {
         #expect(ContentRoom(found) == ContentRoom(freeBytes: 2 << 20, bytes: 3 << 20, freeFiles: 4, files: 10))
     }
 
-    @Test("a signal in the midst of a write is no error")
+    @Test("a signal during a write is no error")
     func interrupted() async throws {
         let calls = Mutex(0)
         let interrupting = FileCalls(write: { file, bytes, count, offset in
@@ -140,7 +140,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("of two uploads of the same content the first stays")
+    @Test("the first of two sequential uploads of the same content stays")
     func twice() async throws {
         try await withStore { store, directory in
             try await store.write(id, type: "first/one", size: 3, from: Pieces(Array("abc".utf8), of: 1))
@@ -152,7 +152,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("of uploads of the same content at the same time one is kept: a later one takes the bytes of the earlier ones, which end")
+    @Test("one of several concurrent uploads of the same content is kept; a later upload takes over earlier bytes")
     func oneAtATime() async throws {
         try await withStore { store, directory in
             let path = "\(directory)/incoming/\(id)"
@@ -184,7 +184,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("removed content is gone but for those who are reading it; removing it again is no error")
+    @Test("removed content stays readable only for current readers; a second removal is no error")
     func removal() async throws {
         try await withStore { store, directory in
             try await store.write(id, type: "a/b", size: 3, from: Pieces(Array("abc".utf8), of: 3))
@@ -198,7 +198,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("a file that has lost its end is not served")
+    @Test("a truncated file is not served")
     func damaged() async throws {
         try await withStore { store, directory in
             try await store.write(id, type: "a/b", size: 5000, from: Pieces(Self.bytes(5000), of: 5000))
@@ -210,7 +210,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("what a crash has left is removed after a day, and nothing else")
+    @Test("a sweep removes files left by a crash after a day, and no others")
     func leftovers() async throws {
         try await withStore { store, directory in
             try await store.write(id, type: "a/b", size: 3, from: Pieces(Array("abc".utf8), of: 3))
@@ -225,7 +225,7 @@ struct FileContentStoreTests {
         }
     }
 
-    @Test("a directory that cannot be used is refused at once")
+    @Test("an unusable directory is refused at once")
     func unusable() throws {
         let file = NSTemporaryDirectory() + "/content-\(UUID())"
         #expect(FileManager.default.createFile(atPath: file, contents: nil))

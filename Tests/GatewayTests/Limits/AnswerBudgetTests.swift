@@ -5,13 +5,13 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-@Suite("the budget of answers")
+@Suite("budget of answers")
 struct AnswerBudgetTests {
     private let budget = AnswerBudget(limit: 30 << 20)
 
     private func isTaken(_ bytes: Int, by lease: AnswerBudget.Lease) -> Bool { (try? lease.answerReceived(byteCount: bytes)) != nil }
 
-    @Test("an answer of a service counts threefold until it is text, then as that, and not at all once nothing holds it")
+    @Test("a service answer counts threefold until it is rendered, then once, and not at all after its release")
     func life() throws {
         var lease: AnswerBudget.Lease? = AnswerBudget.Lease(budget)
         try lease?.answerReceived(byteCount: 1 << 20)
@@ -22,7 +22,7 @@ struct AnswerBudgetTests {
         #expect(budget.inUse == 0)
     }
 
-    @Test("beyond the bound long answers are refused as unavailable; short ones and answers to a change are not")
+    @Test("above the limit long answers are refused as unavailable; short ones and answers to changes are not")
     func refusal() throws {
         let others = AnswerBudget.Lease(budget, holding: 29 << 20)
         let long = AnswerBudget.Lease(budget)
@@ -38,7 +38,7 @@ struct AnswerBudgetTests {
         #expect(isTaken(1 << 20, by: long))
     }
 
-    @Test("many short answers to one request are long together")
+    @Test("many short answers to one request count as long together")
     func sum() {
         let others = AnswerBudget.Lease(budget, holding: 30 << 20)
         let lease = AnswerBudget.Lease(budget)
@@ -47,7 +47,7 @@ struct AnswerBudgetTests {
         withExtendedLifetime(others) {}
     }
 
-    @Test("an answer that is larger than the bound is taken where next to nothing else is held")
+    @Test("an answer above the limit is admitted while almost nothing else is held")
     func alone() {
         let other = AnswerBudget.Lease(budget, holding: 1 << 20)
         #expect(isTaken(20 << 20, by: AnswerBudget.Lease(budget)))
@@ -55,7 +55,7 @@ struct AnswerBudgetTests {
         #expect(!isTaken(20 << 20, by: AnswerBudget.Lease(budget)))
     }
 
-    @Test("little room is left beyond three quarters, and none beyond the bound")
+    @Test("the budget is tight above three quarters, and full above the limit")
     func pressure() {
         budget.add(22 << 20)
         #expect(!budget.isTight)

@@ -12,7 +12,7 @@ struct ClientConnectionsTests {
 
     private func key(_ address: String) throws -> RateKey { try #require(RateKey(address: address)) }
 
-    @Test("the process's bound counts all, and who leaves makes room")
+    @Test("the process's limit counts all connections, and closed connections free capacity")
     func process() throws {
         let clients = ClientConnections(ClientConnections.Limits(total: 3, perAddress: nil), logger: Self.quiet)
         let addresses = try (1...4).map { try key("10.0.0.\($0)") }
@@ -23,7 +23,7 @@ struct ClientConnectionsTests {
         #expect(clients.opened(nil) == .process)
     }
 
-    @Test("the bound of an address counts it alone, and what is refused counts nowhere")
+    @Test("the limit of an address counts that address only, and refused connections count nowhere")
     func address() throws {
         let clients = ClientConnections(ClientConnections.Limits(total: 5, perAddress: 2), logger: Self.quiet)
         let (one, other) = (try key("10.0.0.1"), try key("10.0.0.2"))
@@ -40,7 +40,7 @@ struct ClientConnectionsTests {
         #expect(clients.opened(nil) == .process)
     }
 
-    @Test("behind proxies sockets count for the address that the proxy names")
+    @Test("sockets behind a proxy count for the address that the proxy names")
     func sockets() throws {
         let clients = ClientConnections(ClientConnections.Limits(total: 10, perAddress: 1), logger: Self.quiet)
         let address = try key("10.0.0.1")

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Gateway
 
-@Suite("the memory that input takes")
+@Suite("memory of input")
 struct InputBudgetTests {
     private let budget = InputBudget(limit: 1 << 20)
 
-    @Test("bytes are released with their share")
+    @Test("releasing a share releases its bytes")
     func end() {
         do {
             let share = InputBudget.Share(budget)
@@ -19,7 +19,7 @@ struct InputBudgetTests {
         #expect(budget.inUse == 0)
     }
 
-    @Test("large shares leave a quarter to short ones, which end at the limit")
+    @Test("large shares leave a quarter to small ones, which may use the whole limit")
     func room() {
         let large = InputBudget.Share(budget)
         #expect(large.reserve(768 << 10) && !large.reserve(1) && !InputBudget.Share(budget).reserve(20 << 10))
@@ -30,7 +30,7 @@ struct InputBudgetTests {
         #expect(short[16].reserve(1) && budget.isTight)
     }
 
-    @Test("large shares of one address have a quarter, its short ones are not bounded by that, and other addresses have theirs")
+    @Test("large shares of one address may use a quarter; its small ones and other addresses are not limited by that")
     func addresses() throws {
         let (here, elsewhere) = (try #require(RateKey(address: "10.0.0.1")), try #require(RateKey(address: "10.0.0.2")))
         do {
@@ -45,7 +45,7 @@ struct InputBudgetTests {
         #expect(InputBudget.Share(budget, of: here).reserve(256 << 10))
     }
 
-    @Test("a body has fifteen seconds, and longer while 500 bytes a second come; if room is tight, five, or 50,000 bytes a second")
+    @Test("a body has fifteen seconds plus time at 500 bytes/s; under pressure five seconds, or 50,000 bytes/s")
     func time() {
         let time = ArrivalTime(timeout: .seconds(15))
         #expect(time.nextCheck(after: .seconds(5), bytes: 1, isTight: false) == .seconds(5))

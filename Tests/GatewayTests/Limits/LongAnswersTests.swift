@@ -11,7 +11,7 @@ struct LongAnswersTests {
     private let ana = UserKey(app: Fixture.app, user: Fixture.ana)
     private let ben = UserKey(app: Fixture.app, user: Fixture.ben)
 
-    @Test("each has one turn after the other, however many of their own wait behind it")
+    @Test("keys take turns, however many of their own requests wait")
     func fairness() {
         var queue = TurnQueue<String, Int>(limit: 1)
         var id: UInt64 = 0
@@ -34,7 +34,7 @@ struct LongAnswersTests {
         #expect(queue.waiting == 0)
     }
 
-    @Test("the key that has had least is next, before all that wait longer")
+    @Test("the key with the lowest cost is next, before all that wait longer")
     func least() {
         var queue = TurnQueue<String, Int>(limit: 1)
         _ = queue.begin()
@@ -70,7 +70,7 @@ struct LongAnswersTests {
         }
     }
 
-    @Test("a user who was given few bytes comes before one who was given many, though the other has waited longer")
+    @Test("a user who received few bytes precedes one who received many and has waited longer")
     func fewest() async throws {
         let answers = LongAnswers(limit: 1)
         answers.recordBytes(100 << 20, for: ana)
@@ -81,7 +81,7 @@ struct LongAnswersTests {
         #expect(try await next(answers, of: ben, and: ana) == ana)
     }
 
-    @Test("bytes that were given long ago count for less")
+    @Test("bytes sent long ago count less")
     func halved() async throws {
         let answers = LongAnswers(limit: 1)
         answers.recordBytes(100 << 20, for: ana, now: ContinuousClock.now.advanced(by: LongAnswers.memory * -10))
@@ -90,7 +90,18 @@ struct LongAnswersTests {
         #expect(try await next(answers, of: ben, and: ana) == ana)
     }
 
-    @Test("a caller that gives up leaves the others their order, and takes no turn")
+    @Test("many bytes still count after the period in which their user takes turns")
+    func remembered() async throws {
+        let answers = LongAnswers(limit: 1)
+        answers.recordBytes(100 << 20, for: ana)
+        // The period has passed. The next long answer, of any user, removes users with few bytes.
+        let later = ContinuousClock.now + LongAnswers.memory
+        answers.recordBytes(1 << 20, for: ben, now: later)
+        answers.recordBytes(LongAnswers.longBytes, for: ana, now: later)
+        #expect(try await next(answers, of: ana, and: ben) == ben)
+    }
+
+    @Test("a caller that cancels keeps the order of the others and takes no turn")
     func givingUp() {
         var queue = TurnQueue<String, Int>(limit: 1)
         _ = queue.begin()
@@ -110,7 +121,7 @@ struct LongAnswersTests {
         while answers.waitingCount < count { await Task.yield() }
     }
 
-    @Test("users who got a long answer lately take turns; other users do not wait")
+    @Test("users with recent long answers take turns; other users do not wait")
     func turns() async throws {
         let answers = LongAnswers(limit: 1)
         answers.recordBytes(LongAnswers.longBytes, for: ana)
@@ -129,7 +140,7 @@ struct LongAnswersTests {
         try await answers.turn(of: ana).end()
     }
 
-    @Test("after a while of short answers a user takes no turns any more")
+    @Test("after a period of short answers a user takes no turns")
     func forgets() async throws {
         let answers = LongAnswers(limit: 1)
         answers.recordBytes(LongAnswers.longBytes, for: ana)
@@ -139,7 +150,7 @@ struct LongAnswersTests {
         turn.end()
     }
 
-    @Test("a caller that is cancelled while it waits is answered unavailable, and the next caller gets its turn")
+    @Test("a caller cancelled while waiting is answered unavailable, and the next caller gets its turn")
     func cancelled() async throws {
         let answers = LongAnswers(limit: 1)
         answers.recordBytes(LongAnswers.longBytes, for: ana)
@@ -154,7 +165,7 @@ struct LongAnswersTests {
         try await waiting.value.end()
     }
 
-    @Test("a turn that takes long does not hold up the others")
+    @Test("a long turn does not delay the others")
     func longTurn() async throws {
         let answers = LongAnswers(limit: 1)
         answers.recordBytes(LongAnswers.longBytes, for: ana)

@@ -20,7 +20,7 @@ struct LongReplayTests {
         return view
     }
 
-    @Test("a conversation with much metadata is not rendered on the loop, and sent when it has been rendered; a small one is sent at once")
+    @Test("a conversation with large metadata is rendered off the loop and sent afterwards; a small one is sent at once")
     func ahead() async throws {
         let harness = try await GatewayHarness()
         let test = try await harness.socket(of: Fixture.ben, at: 4)
@@ -64,7 +64,7 @@ struct LongReplayTests {
         try await task.value
     }
 
-    @Test("of many changes only some are sent before others have their turn, also to a client that reads everything at once")
+    @Test("only some of many changes are sent per turn, also to a client that reads everything at once")
     func turns() async throws {
         let harness = try await GatewayHarness()
         let test = try await harness.socket(of: Fixture.ben, at: 4)

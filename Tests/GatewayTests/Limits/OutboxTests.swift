@@ -7,7 +7,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-@Suite("what one socket has to send")
+@Suite("outbox of a socket")
 struct OutboxTests {
     private let answers = AnswerBudget(limit: 64 << 20)
     private let renderer = Renderer(
@@ -29,7 +29,7 @@ struct OutboxTests {
             isTimeKnown: true)
     }
 
-    @Test("packets of a turn leave together, and the socket is named to the registry once")
+    @Test("packets of a turn are sent together, and the socket is registered for the flush once")
     func turn() {
         var outbox = Outbox(bound: 1000, answers: answers)
         #expect(outbox.needsBuffer(for: packet()))
@@ -44,7 +44,7 @@ struct OutboxTests {
         #expect(append(packet(), to: &outbox))
     }
 
-    @Test("what is long goes behind what is short, in pieces, and others have their turn in between")
+    @Test("long packets follow short ones, in pieces, and other sockets take turns in between")
     func long() {
         var outbox = Outbox(bound: 1000, answers: answers)
         _ = append(packet(), to: &outbox)
@@ -68,7 +68,7 @@ struct OutboxTests {
         #expect(!outbox.isWaiting && answers.inUse == 0)
     }
 
-    @Test("a client that does not read is given up at the bound, and at once where there is no room for others")
+    @Test("a client that does not read is closed at the limit, and at once when memory is exhausted")
     func bound() {
         var outbox = Outbox(bound: 1000, answers: answers)
         _ = append(large(), to: &outbox)
@@ -84,7 +84,7 @@ struct OutboxTests {
         full.settle(to: 0)
     }
 
-    @Test("nothing of a turn is kept once the socket is closing")
+    @Test("a closing socket keeps no packets of its turn")
     func closing() {
         var outbox = Outbox(bound: 1000, answers: answers)
         _ = append(large(), to: &outbox)
@@ -92,7 +92,7 @@ struct OutboxTests {
         #expect(outbox.turnBytes == 0 && !outbox.isWaiting && answers.inUse == 0)
     }
 
-    @Test("presence is held back while it is asked for, the latest of each user")
+    @Test("presence is held back during a sync request, the latest status per user")
     func held() {
         var outbox = Outbox(bound: 1000, answers: answers)
         let (busy, away) = (
@@ -109,7 +109,7 @@ struct OutboxTests {
         #expect(held == [away] && rest.isEmpty)
     }
 
-    @Test("no packet shows a later time than a catch-up, a gap or a client that only listens allows, and times never go back")
+    @Test("no packet has a later time than a catch-up, a gap or a listening client allows, and times never decrease")
     func stamps() {
         var outbox = Outbox(bound: 1000, answers: answers)
         func shown(at second: Int64, limit: Int64? = nil) -> Timestamp {

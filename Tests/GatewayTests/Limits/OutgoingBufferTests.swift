@@ -5,7 +5,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-@Suite("what waits for a socket")
+@Suite("outgoing buffer of a socket")
 struct OutgoingBufferTests {
     private static let bound = 1000
 
@@ -13,7 +13,7 @@ struct OutgoingBufferTests {
         if case .write = buffer.admit(bytes, isWritable: isWritable, bound: Self.bound) { true } else { false }
     }
 
-    @Test("up to the bound, behind whatever nothing waited ahead of")
+    @Test("the buffer accepts bytes up to its limit, not counting a frame that was added while it was empty")
     func bound() {
         var buffer = OutgoingBuffer()
         #expect(isTaken(5000, &buffer))
@@ -31,7 +31,7 @@ struct OutgoingBufferTests {
         #expect(isTaken(5000, &buffer))
     }
 
-    @Test("what was taken while the channel was writable does not count against those behind it")
+    @Test("bytes accepted while the channel was writable do not count against later ones")
     func writable() {
         var buffer = OutgoingBuffer()
         #expect(isTaken(5000, &buffer, isWritable: true))
@@ -40,7 +40,7 @@ struct OutgoingBufferTests {
         #expect(!isTaken(1, &buffer))
     }
 
-    @Test("waiting frames leave in pieces, in their order, byte by byte what they were")
+    @Test("queued frames are sent in pieces, in order, byte for byte")
     func pieces() {
         let budget = AnswerBudget(limit: 1 << 20)
         var waiting = WaitingFrames()
@@ -60,7 +60,7 @@ struct OutgoingBufferTests {
         #expect(waiting.isEmpty && waiting.bytes == 0 && budget.inUse == 0)
     }
 
-    @Test("what is dropped ends with a frame, and gives its room back")
+    @Test("a dropped backlog ends with a frame boundary and releases its bytes")
     func dropped() {
         let budget = AnswerBudget(limit: 1 << 20)
         var waiting = WaitingFrames()

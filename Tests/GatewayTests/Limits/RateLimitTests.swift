@@ -15,7 +15,7 @@ struct RateLimitTests {
 
     private func key(_ number: Int) -> RateKey { RateKey(tokenDigest: withUnsafeBytes(of: number) { Array($0) } + Array(repeating: 0, count: 8)) }
 
-    @Test("a bucket gives its burst at once, then its rate, and never more than its burst")
+    @Test("a bucket allows its burst at once, then its rate, and never more than its burst")
     func bucket() {
         var bucket = TokenBucket(limit, at: start)
         for _ in 0..<5 { #expect(bucket.take(limit, at: start) == nil) }
@@ -28,14 +28,14 @@ struct RateLimitTests {
         #expect(bucket.take(limit, at: start + .seconds(3600)) != nil)
     }
 
-    @Test("a clock that seems to go back gives nothing and breaks nothing")
+    @Test("a clock that seems to go back adds no tokens and breaks nothing")
     func backwards() {
         var bucket = TokenBucket(limit, at: start)
         for _ in 0..<5 { #expect(bucket.take(limit, at: start - .seconds(5)) == nil) }
         #expect(bucket.take(limit, at: start - .seconds(10)) != nil)
     }
 
-    @Test("every client has a bucket of its own")
+    @Test("every client has a separate bucket")
     func separate() {
         var table = BucketTable(limit, at: start)
         for _ in 0..<5 { #expect(table.take(key(1), at: start) == nil) }
@@ -43,7 +43,7 @@ struct RateLimitTests {
         #expect(table.take(key(2), at: start) == nil)
     }
 
-    @Test("buckets that are full again are forgotten, and no others")
+    @Test("full buckets are removed, and no others")
     func idle() {
         var table = BucketTable(limit, at: start)
         for number in 0..<100 { _ = table.take(key(number), at: start) }
@@ -58,7 +58,7 @@ struct RateLimitTests {
         #expect(table.count == 1)
     }
 
-    @Test("however many clients there are, there are not more buckets than allowed")
+    @Test("the number of buckets is limited, for any number of clients")
     func bounded() {
         var table = BucketTable(limit, capacity: 1000, at: start)
         for number in 0..<10_000 {
@@ -74,7 +74,7 @@ struct RateLimitTests {
         #expect(refused == 10_000 - 5)
     }
 
-    @Test("settings are two numbers")
+    @Test("a rate limit setting has two numbers")
     func settings() {
         #expect(RateLimit(setting: "200/4000") == RateLimit(rate: 200, burst: 4000))
         #expect(RateLimit(setting: "0.5/1") == RateLimit(rate: 0.5, burst: 1))
@@ -83,7 +83,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test("addresses are told apart, networks of IPv6 are not")
+    @Test("addresses have separate limits, IPv6 addresses share one per network")
     func addresses() throws {
         func key(_ text: String) throws -> RateKey { RateKey(try SocketAddress(ipAddress: text, port: 1)) }
         #expect(try key("10.0.0.1") != key("10.0.0.2"))
@@ -97,7 +97,7 @@ struct RateLimitTests {
         for text in ["", "unknown", "10.0.0", "[", "_hidden:1"] { #expect(RateKey(address: text) == nil, "\(text)") }
     }
 
-    @Test("only what trusted proxies say of the client is believed")
+    @Test("the client address is taken only from trusted proxies")
     func forwarded() {
         func client(_ values: [String], _ count: Int) -> RateKey? { RateLimiter.client(of: values, trusting: count) }
         let (first, second, third) = (RateKey(address: "10.0.0.1"), RateKey(address: "10.0.0.2"), RateKey(address: "10.0.0.3"))
@@ -110,7 +110,7 @@ struct RateLimitTests {
         #expect(client(["10.0.0.1, nonsense"], 1) == nil)
     }
 
-    @Test("each server token has a limit by default, which the operator can change and lift")
+    @Test("each server token has a default limit that the operator can change and remove")
     func serverTokens() throws {
         func limit(_ environment: [String: String]) throws -> RateLimit? {
             try GatewaySettings.LoadLimits(Settings(environment: environment)).rates.server
@@ -125,7 +125,7 @@ struct RateLimitTests {
         #expect(limiter.admit(server: other) == nil)
     }
 
-    @Test("a limiter counts sessions and addresses apart, and not at all when it is off")
+    @Test("a limiter counts sessions and addresses separately, and not at all when it is off")
     func limiter() throws {
         let address = try SocketAddress(ipAddress: "10.0.0.1", port: 1)
         let tight = RateLimiter(.init(session: RateLimit(rate: 0.001, burst: 2), address: RateLimit(rate: 0.001, burst: 3), trustedProxies: 1))

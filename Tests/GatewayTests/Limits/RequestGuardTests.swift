@@ -10,7 +10,7 @@ import Testing
 @testable import Gateway
 
 /// Request bodies, from their first byte.
-@Suite("bodies on their way", .timeLimit(.minutes(2)))
+@Suite("request bodies in progress", .timeLimit(.minutes(2)))
 struct RequestGuardTests {
     private struct Connection {
         let channel = NIOAsyncTestingChannel()
@@ -54,7 +54,7 @@ struct RequestGuardTests {
 
     private let budget = InputBudget(limit: 8 << 20)
 
-    @Test("each body is held until its request is answered, also behind others")
+    @Test("each body is held until its request is answered, also in a pipeline")
     func held() async throws {
         let connection = try await Connection(budget)
         for bytes in [1000, 200] {
@@ -71,7 +71,7 @@ struct RequestGuardTests {
         #expect(try await connection.statuses() == [200, 200])
     }
 
-    @Test("parts that a route has written elsewhere are not held, so that an upload of any length needs little room")
+    @Test("body chunks that a route has written elsewhere are released, so that large uploads need little memory")
     func streamed() async throws {
         let connection = try await Connection(budget)
         try await connection.begin()
@@ -87,7 +87,7 @@ struct RequestGuardTests {
         #expect(try await connection.statuses() == [200])
     }
 
-    @Test("a body beyond the limit is answered with 503 and ends its connection; short ones beside it have room")
+    @Test("a body beyond the limit is answered with 503 and ends its connection; short concurrent bodies are accepted")
     func refused() async throws {
         let first = try await Connection(budget)
         try await first.begin()
@@ -107,7 +107,7 @@ struct RequestGuardTests {
         #expect(budget.inUse == 0)
     }
 
-    @Test("a request behind one that is not answered is refused without an answer, which would be taken for that of the first")
+    @Test("a refused request behind an unanswered one gets no answer, which would be mistaken for the first request's")
     func refusedBehind() async throws {
         let connection = try await Connection(budget)
         try await connection.begin()
@@ -117,7 +117,7 @@ struct RequestGuardTests {
         #expect(try await connection.statuses() == [])
     }
 
-    @Test("while room is tight, a slow body has a third of the time", arguments: [false, true])
+    @Test("under pressure, a slow body has a third of the time", arguments: [false, true])
     func slow(isTight: Bool) async throws {
         let other = InputBudget.Share(budget)
         if isTight { #expect(other.reserve(5 << 20)) }

@@ -22,7 +22,7 @@ struct RequestQueueTests {
     }
 
     @Test(
-        "one alone is taken whatever its size; beside others both their number and their bytes are bounded"
+        "a single request of any size is accepted; concurrent requests are limited in number and bytes"
     )
     func room() {
         var queue = queue()
@@ -74,7 +74,7 @@ struct RequestQueueTests {
         #expect(!isAnsweredByChange && queue.answerable(2) == nil)
     }
 
-    @Test("a replay takes the place of the one before it, which is answered too")
+    @Test("a replay replaces the previous one, which is answered too")
     func replays() {
         var queue = queue()
         let (first, second) = (create(&queue), create(&queue))
@@ -85,7 +85,7 @@ struct RequestQueueTests {
     }
 
     @Test(
-        "typing is bounded, and the last signal of a conversation is kept while the socket catches up")
+        "typing signals are limited, and a catch-up keeps the last signal of each conversation")
     func typing() {
         var queue = queue()
         let begun = (0..<9).map { _ in queue.beginTyping(at: .uptimeNanoseconds(1)) }
@@ -103,7 +103,7 @@ struct RequestQueueTests {
     }
 
     @Test(
-        "what waits when the socket closes is counted no longer; what is carried out, when it has ended"
+        "closing a socket releases its queued requests at once and running ones when they end"
     )
     func end() {
         var queue = queue()

@@ -49,7 +49,7 @@ struct ResponseGuardTests {
         }
     }
 
-    @Test("what is written counts until the client has taken it, or has gone")
+    @Test("written bytes count until the client has read them or disconnected")
     func counted() async throws {
         let scene = try await Scene()
         try await scene.write(1000)
@@ -61,7 +61,7 @@ struct ResponseGuardTests {
         #expect(scene.budget.inUse == 0)
     }
 
-    @Test("a client that takes nothing for so long is cut off, one that takes something now and then is not, nor one for which nothing waits")
+    @Test("a client that reads nothing for a period is disconnected, unless it reads occasionally or nothing is pending")
     func stall() async throws {
         let scene = try await Scene()
         for _ in 0..<4 { try await scene.write(1000) }
@@ -108,7 +108,7 @@ struct ResponseGuardTests {
         }
     }
 
-    @Test("of one long write each byte that the client takes counts")
+    @Test("each byte of a long write that the client reads counts as progress")
     func trickle() async throws {
         let channel = NIOAsyncTestingChannel()
         let loop = channel.testingEventLoop
@@ -132,7 +132,7 @@ struct ResponseGuardTests {
         #expect(!isOpen)
     }
 
-    @Test("more that is written is no sign that the client takes something")
+    @Test("further writes are no sign that the client reads")
     func more() async throws {
         let scene = try await Scene()
         for _ in 0..<60 {
@@ -143,7 +143,7 @@ struct ResponseGuardTests {
         scene.expect(isOpen: false)
     }
 
-    @Test("while there is little room left for answers to others, the patience is a twelfth")
+    @Test("while memory is short, the patience is a twelfth")
     func pressure() async throws {
         let scene = try await Scene()
         scene.budget.add(900 << 10)

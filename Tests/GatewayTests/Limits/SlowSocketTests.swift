@@ -46,7 +46,7 @@ struct SlowSocketTests {
         return try await reader.test.packets()
     }
 
-    @Test("a large change for a hundred sockets takes its room once, is handed to their channels a little at a time, and reaches all")
+    @Test("a large change for a hundred sockets is stored once, written gradually, and reaches all")
     func shared() async throws {
         let harness = try await GatewayHarness()
         let readers = try await Self.open(100, harness)
@@ -65,7 +65,7 @@ struct SlowSocketTests {
         #expect(answers.inUse == 0)
     }
 
-    @Test("a change that is larger than the bound waits if nothing else does, and what comes behind it has the bound for itself")
+    @Test("a change above the limit is queued if the queue is empty, and later changes have the whole limit")
     func larger() async throws {
         let harness = try await GatewayHarness { $0.sockets.backlogBytes = 100 << 10 }
         let reader = try await Self.open(1, harness)[0]
@@ -79,7 +79,7 @@ struct SlowSocketTests {
         #expect(try await harness.onLoop { _ in reader.test.socket.isClosing })
     }
 
-    @Test("a socket that is given up ends with a whole frame and the word to come back, and what waited for it is held no longer")
+    @Test("a slow socket is closed after a whole frame with a reconnect code, and its backlog is released")
     func abandoned() async throws {
         let harness = try await GatewayHarness { $0.sockets.backlogBytes = 100 << 10 }
         let reader = try await Self.open(1, harness)[0]
@@ -94,7 +94,7 @@ struct SlowSocketTests {
         #expect(harness.services.answers.inUse == 0)
     }
 
-    @Test("a control frame does not stand within another frame, and those that wait count like everything else")
+    @Test("a control frame is not written inside another frame, and queued control frames count like others")
     func control() async throws {
         let harness = try await GatewayHarness { $0.sockets.backlogBytes = 64 << 10 }
         let reader = try await Self.open(1, harness)[0]
@@ -120,7 +120,7 @@ struct SlowSocketTests {
         }
     }
 
-    @Test("where there is no room left, sockets that are slow are given up with the next change, and those that read go on")
+    @Test("when memory is exhausted, the next change closes slow sockets, and reading sockets continue")
     func exceeded() async throws {
         let harness = try await GatewayHarness { $0.load.answerBytes = 4 << 20 }
         let slow = try await Self.open(3, harness)

@@ -46,7 +46,7 @@ struct SocketInputTests {
         return answers
     }
 
-    @Test("a frame counts from its first byte, and until the request in it is answered")
+    @Test("a frame counts from its first byte until its request is answered")
     func partialFrame() async throws {
         let harness = try await GatewayHarness()
         let input = harness.services.input
@@ -59,7 +59,7 @@ struct SocketInputTests {
         #expect(input.inUse == 0)
     }
 
-    @Test("the rest of a long read does not keep the memory of all of it")
+    @Test("the rest of a long read does not retain the whole read's memory")
     func longRead() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.newSocket(of: Fixture.ana)
@@ -70,7 +70,7 @@ struct SocketInputTests {
         #expect((1...1024).contains(harness.services.input.inUse))
     }
 
-    @Test("fragments count until their message is whole, and what control frames bring between them does not matter")
+    @Test("fragments count until their message is complete, and control frames between them do not matter")
     func fragments() async throws {
         let harness = try await GatewayHarness()
         let input = harness.services.input
@@ -89,7 +89,7 @@ struct SocketInputTests {
         #expect(input.inUse == 0)
     }
 
-    @Test("a message whose fragments are larger than a frame may be closes the socket")
+    @Test("a fragmented message above the frame limit closes the socket")
     func largeMessage() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.newSocket(of: Fixture.ana)
@@ -99,7 +99,7 @@ struct SocketInputTests {
         #expect(try await socket.closeCode() == 1009)
     }
 
-    @Test("beyond the limit sockets with fragments are closed with 1013, and a socket beside them is served", arguments: [true, false])
+    @Test("above the limit sockets with fragments are closed with 1013, and another socket is served", arguments: [true, false])
     func manyFragments(areFrames: Bool) async throws {
         let harness = try await GatewayHarness(settings: { $0.load.requestBytes = 8 << 20 })
         let input = harness.services.input
@@ -126,7 +126,7 @@ struct SocketInputTests {
         #expect(input.inUse == 0)
     }
 
-    @Test("a message that comes too slowly closes the socket with 4408, sooner while room is tight", arguments: [false, true])
+    @Test("a message that arrives too slowly closes the socket with 4408, sooner under pressure", arguments: [false, true])
     func slowMessage(isTight: Bool) async throws {
         let harness = try await GatewayHarness()
         let other = InputBudget.Share(harness.services.input)
@@ -141,7 +141,7 @@ struct SocketInputTests {
         #expect(harness.services.input.inUse == other.held)
     }
 
-    @Test("a request is parsed when its turn comes: what waits is its frame, and what is parsed has its own room")
+    @Test("a request is parsed when its turn comes; until then its frame is held, and parsing reserves its own memory")
     func turns() async throws {
         let limit = 16 << 20
         try await FakeConversations.run(settings: { $0.load.requestBytes = limit }) { harness, fake in
@@ -179,6 +179,35 @@ struct SocketInputTests {
             #expect(served == ["honest": "ok"])
             try await harness.until { _ in input.inUse == 0 }
             #expect(try await answers(ana).keys.sorted() == ["first", "second", "third"])
+        }
+    }
+
+    @Test("a waiting replay keeps its request's id and method, and releases the other data of the request")
+    func waitingReplay() async throws {
+        try await FakeConversations.run { harness, fake in
+            let (mayAnswer, asked) = (Flag(), Flag())
+            fake.setPendingChanges([(Fixture.conversation, 4, 2)])
+            let page = fake.answers.withLock { $0.page }
+            fake.answers.withLock { answers in
+                answers.page = { request in
+                    asked.set()
+                    while !mayAnswer.isSet { await Task.yield() }
+                    return try await page(request)
+                }
+            }
+            let ana = try await harness.newSocket(of: Fixture.ana)
+            let long = String(repeating: "x", count: 200_000)
+            let data = #"{"from_timestamp":"2027-01-15T08:00:00.000Z","id":"\#(long)"}"#
+            let body = #"{"request_id":"r","method":"Event.replay","object_id":"\#(long)","data":\#(data)}"#
+            try await ana.receive(Self.frame(#"{"type":"request","body":\#(body)}"#))
+            try await harness.until { _ in asked.isSet }
+            let waiting = try await harness.onLoop { _ in ana.socket.requests.replay }
+            #expect(waiting?.packet == ClientPacket.Request(id: "r", method: "Event.replay"))
+            #expect(waiting?.heldBytes == 0)
+            #expect(harness.services.input.inUse == 0)
+            mayAnswer.set()
+            try await harness.until { _ in ana.socket.requests.replay == nil }
+            #expect(try await answers(ana) == ["r": "ok"])
         }
     }
 }

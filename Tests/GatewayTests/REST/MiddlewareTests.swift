@@ -18,7 +18,7 @@ struct MiddlewareTests {
         "\(Stack.self)".split { "<>, ".contains($0) }.filter { !$0.hasPrefix("_") }.map { String($0.replacing("Middleware", with: "")) }
     }
 
-    @Test("they stand in the order that is written down")
+    @Test("the middlewares run in the documented order")
     func order() async throws {
         try await TestEdge.run { edge in
             #expect(names(edge.routes.beforeEveryRoute) == ["Metrics", "Head", "CORS", "Error", "RateLimit", "Preflight"])
@@ -28,7 +28,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("a refusal by the limits can be read by pages, and a preflight counts like any request")
+    @Test("browsers can read a limit's refusal, and a preflight counts like any request")
     func limitsFirst() async throws {
         try await TestEdge.run(settings: { $0.load.rates.address = RateLimit(rate: 0.01, burst: 1) }) { edge in
             #expect(try await edge.ask(.options, "/nothing/here", [Self.origin]).status == 204)
@@ -43,7 +43,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("a preflight is told what a page may send, and by which origin")
+    @Test("a preflight answer lists the permitted requests and origins")
     func preflight() async throws {
         try await TestEdge.run { edge in
             let answer = try await edge.ask(.options, "/conversations", [Self.origin])
@@ -59,7 +59,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("an answer to HEAD has no body, a refusal neither")
+    @Test("an answer to HEAD has no body, and neither has a refusal")
     func head() async throws {
         try await TestEdge.run { edge in
             let refused = try await edge.ask(.head, "/conversations", [Self.origin])
@@ -70,7 +70,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("what no route answers is told with an error object")
+    @Test("a request without a route is answered with an error object")
     func unknown() async throws {
         try await TestEdge.run { edge in
             for (method, path) in [(HTTPRequest.Method.get, "/nothing/here"), (.delete, "/conversations"), (.connect, "/"), (.head, "/identities")] {
@@ -82,7 +82,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("the version is asked for before the session, and that before the name of a change and the body")
+    @Test("the version is checked before the session, and the session before the idempotency key and the body")
     func stepsOfARoute() async throws {
         try await TestEdge.run { edge in
             let path = "/conversations"
@@ -111,7 +111,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("a body that there is no room to parse is refused, and its room is released with the answer")
+    @Test("a body without parse budget is refused, and an accepted one is released with the answer")
     func bodies() async throws {
         try await TestEdge.run(settings: { $0.load.requestBytes = 1 << 20 }) { edge in
             let other = InputBudget.Share(edge.services.input)
@@ -134,7 +134,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("too large and encoded bodies have statuses of HTTP")
+    @Test("oversized and encoded bodies have HTTP status codes")
     func refusedBodies() async throws {
         try await TestEdge.run { edge in
             let long = try await edge.ask(.post, "/conversations", TestEdge.signedIn, body: String(repeating: " ", count: (1 << 20) + 1))

@@ -8,7 +8,7 @@ import Testing
 
 extension ServerTests {
     /// A single test with one cluster, because forming a cluster takes seconds.
-    @Test("commands, scripts and channels find their servers, and follow when a slot moves")
+    @Test("commands, scripts and channels find their servers, and follow a moved slot")
     func cluster() async throws {
         try await RedisCluster.with { cluster async throws in
             try await withClient(.test(cluster.seed)) { client async throws in

@@ -14,7 +14,7 @@ struct ServerTests {}
 
 extension ServerTests {
     @Suite struct CommandTests {
-        @Test("commands issued together are answered in order")
+        @Test("commands issued concurrently are answered in order")
         func pipelining() async throws {
             try await RedisServer.with { server async throws in
                 try await withClient(.test(server.endpoint)) { client async throws in
@@ -49,7 +49,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a script is sent in full only to a server that does not know it")
+        @Test("a script is sent in full only to a server without it")
         func scripts() async throws {
             try await RedisServer.with { server async throws in
                 try await withClient(.test(server.endpoint)) { client async throws in
@@ -101,7 +101,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a task that is cancelled already sends nothing")
+        @Test("a cancelled task sends nothing")
         func cancelledBefore() async throws {
             try await RedisServer.with { server async throws in
                 try await withClient(.test(server.endpoint)) { client async throws in
@@ -118,7 +118,7 @@ extension ServerTests {
             }
         }
 
-        @Test("beyond the limit commands fail at once, and dropped publishes do no harm")
+        @Test("commands above the limit fail at once, and dropped publishes do no harm")
         func queueLimit() async throws {
             try await RedisServer.with { server async throws in
                 var configuration = RedisConfiguration.test(server.endpoint)

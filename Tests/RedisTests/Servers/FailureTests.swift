@@ -10,7 +10,7 @@ import Testing
 
 extension ServerTests {
     @Suite struct FailureTests {
-        @Test("killed: what was sent has an unknown fate, what comes next fails at once, and all is well after a restart")
+        @Test("after a kill, sent commands have an unknown fate, later ones fail at once, and all succeed after a restart")
         func killAndRestart() async throws {
             try await RedisServer.with { server async throws in
                 try await withClient(.test(server.endpoint)) { client async throws in
@@ -32,7 +32,7 @@ extension ServerTests {
             }
         }
 
-        @Test("no server listens: the first command waits for the first attempt; it and those after it fail with its reason")
+        @Test("without a server, the first command waits for the first attempt, and all fail with its reason")
         func nobodyThere() async throws {
             let port = try LoopbackPort.free()
             for isCluster in [false, nil] {
@@ -68,7 +68,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a stopped server is noticed, by a client that waits and by one that is idle")
+        @Test("waiting and idle clients detect a stopped server")
         func stalled() async throws {
             try await RedisServer.with { server async throws in
                 var configuration = RedisConfiguration.test(server.endpoint)
@@ -105,7 +105,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a server that breaks off in the middle of an answer", arguments: ["", "$5\r\nab", "*2\r\n:1\r\n", "+OK\r"])
+        @Test("the client survives a server that stops in the middle of an answer", arguments: ["", "$5\r\nab", "*2\r\n:1\r\n", "+OK\r"])
         func brokenOff(_ text: String) async throws {
             try await FakeServer.with(reaction: { _, _ in .sendAndClose(text) }) { server async throws in
                 try await withClient(.test(server.endpoint, isCluster: false)) { client async throws in
@@ -115,7 +115,7 @@ extension ServerTests {
             }
         }
 
-        @Test("half of an answer, and then nothing: the connection is given up")
+        @Test("the client closes a connection with a half-sent answer")
         func halfAnAnswer() async throws {
             try await FakeServer.with(reaction: { _, read in read == 0 ? .send("*2\r\n$3\r\nab") : .nothing }) { server async throws in
                 var configuration = RedisConfiguration.test(server.endpoint, isCluster: false)
@@ -126,7 +126,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a server that never greets, or greets with nonsense")
+        @Test("the client rejects a server that sends no greeting or an invalid one")
         func greetings() async throws {
             for greeting in [
                 FakeServer.Reaction.nothing, .send("HTTP/1.1 400\r\n"), .send("-ERR max number of clients reached\r\n"), .sendAndClose(""),
@@ -144,7 +144,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a cluster that sends its clients in circles", arguments: ["MOVED", "ASK"])
+        @Test("a command fails when a cluster redirects its clients in circles", arguments: ["MOVED", "ASK"])
         func redirectedInCircles(_ kind: String) async throws {
             let slots = "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:PORT\r\n"
             let redirect = "-\(kind) 12539 :PORT\r\n"
@@ -158,7 +158,7 @@ extension ServerTests {
             }
         }
 
-        @Test("what is configured to be no cluster is not treated as one")
+        @Test("a client configured without cluster follows no redirects")
         func redirectsOfNoCluster() async throws {
             try await FakeServer.with(reaction: { _, _ in .send("-MOVED 1 127.0.0.1:1\r\n") }) { server async throws in
                 try await withClient(.test(server.endpoint, isCluster: false)) { client async throws in
@@ -167,7 +167,7 @@ extension ServerTests {
             }
         }
 
-        @Test("nonsense on a subscribing connection is a loss, and the wish survives it")
+        @Test("an invalid reply on a subscribing connection is a loss, and the subscription survives it")
         func subscriberGarbage() async throws {
             let nonsense = ["hello\r\n", ":1\r\n", "*3\r\n$10\r\nssubscribe\r\n$1\r\nx\r\n:1\r\n", "*1\r\n$1\r\nx\r\n", "*0\r\n"]
             for text in nonsense {

@@ -10,7 +10,7 @@ extension ServerTests {
         /// The expected line of `INFO` up to the major version: `redis_version:8`, `valkey_version:9`.
         private static let expected = ProcessInfo.processInfo.environment["STRATA_TEST_REDIS_VERSION"]
 
-        @Test("is the one that scripts/test-versions.sh asks for", .enabled(if: expected != nil))
+        @Test("the server has the version that scripts/test-versions.sh requests", .enabled(if: expected != nil))
         func version() async throws {
             try await RedisServer.with { server async throws in
                 try await withClient(.test(server.endpoint)) { client async throws in

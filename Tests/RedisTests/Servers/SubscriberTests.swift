@@ -52,7 +52,7 @@ extension ServerTests {
             }
         }
 
-        @Test("killed and started again, empty: a loss, then everything is subscribed to as before")
+        @Test("a server restart loses the connection, then the client restores every subscription")
         func killAndRestart() async throws {
             try await RedisServer.with { server async throws in
                 try await withSubscriber(.test(server.endpoint)) { subscriber, delegate async throws in
@@ -80,7 +80,7 @@ extension ServerTests {
             }
         }
 
-        @Test("the client kills the connection: the same, without the server going away")
+        @Test("a killed connection is a loss, then the client restores every subscription")
         func connectionKilled() async throws {
             try await RedisServer.with { server async throws in
                 try await withSubscriber(.test(server.endpoint)) { subscriber, delegate async throws in

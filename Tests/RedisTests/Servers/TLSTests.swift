@@ -47,7 +47,7 @@ extension ServerTests {
             }
         }
 
-        @Test("commands and messages travel over it, long ones too", arguments: ["127.0.0.1", "localhost"])
+        @Test("short and long commands and messages use TLS", arguments: ["127.0.0.1", "localhost"])
         func all(_ host: String) async throws {
             try await Self.withServer { port, files async throws in
                 let configuration = try Self.configuration("rediss://:secret@\(host):\(port)/0?ssl_ca_certs=\(files.certificate)")
@@ -65,7 +65,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a certificate that no trusted authority signed, or that is for another name, is refused")
+        @Test("a certificate of an untrusted issuer, or for another name, is refused")
         func refused() async throws {
             try await Self.withServer(names: ["other.test"], addresses: []) { port, files async throws in
                 let stranger = try TestIdentity(names: ["other.test"]).files().certificate
@@ -81,7 +81,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a client that speaks TLS to a server that does not, or the other way round, gets no answer")
+        @Test("a TLS client gets no answer from a plain server, and a plain client none from a TLS server")
         func oneSided() async throws {
             try await Self.withServer { port, _ async throws in
                 #expect(try await Self.ping("redis://:secret@127.0.0.1:\(port)")?.code == .connectionUnavailable)
@@ -92,7 +92,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a server that wants to see a certificate is shown one")
+        @Test("a client presents its certificate to a server that requires one")
         func identity() async throws {
             try await Self.withServer(asksForCertificates: true) { port, files async throws in
                 let url = "rediss://:secret@localhost:\(port)?ssl_ca_certs=\(files.certificate)"
@@ -101,7 +101,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a server that is killed and started again is found again")
+        @Test("a client finds a killed and restarted server again over TLS")
         func restart() async throws {
             let files = try TestIdentity(names: ["localhost"]).files()
             let port = try LoopbackPort.free()
@@ -123,7 +123,7 @@ extension ServerTests {
             }
         }
 
-        @Test("the nodes of a cluster are found, and each is spoken to over it")
+        @Test("a client finds the nodes of a cluster and connects to each with TLS")
         func cluster() async throws {
             let files = try TestIdentity(names: ["localhost"], addresses: [[127, 0, 0, 1]]).files()
             let ports = try LoopbackPort.free(3)

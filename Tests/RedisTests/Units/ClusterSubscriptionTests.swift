@@ -46,7 +46,7 @@ struct ClusterSubscriptionTests {
         #expect(HashSlot.of(low) < 8192 && HashSlot.of(high) >= 8192)
     }
 
-    @Test("one command holds channels of one slot, and connections are made where they are needed")
+    @Test("one command has channels of one slot, and connections open on demand")
     func grouping() throws {
         var machine = connected(["1{b}", "2{b}", low, high, "x"])
         let commands = machine.takeCommands(batch: 100).commands
@@ -75,7 +75,7 @@ struct ClusterSubscriptionTests {
         #expect(machine.subscribed(low, on: to) == [.didConfirm(low)])
     }
 
-    @Test("servers that point at each other are not asked in a tight circle")
+    @Test("redirects between two servers in circles are retried with a delay")
     func movedInCircles() throws {
         var machine = connected([low])
         let slot = HashSlot.of(low)
@@ -91,7 +91,7 @@ struct ClusterSubscriptionTests {
         #expect(machine.takeCommands(batch: 9).commands.isEmpty)
     }
 
-    @Test("unsubscribed by the server when a slot leaves: a loss, made good at the new server")
+    @Test("a server's unsubscription for a moved slot is a loss, and the new server restores the subscription")
     func forcedUnsubscription() throws {
         var machine = connected([low, high])
         _ = confirmAll(&machine)
@@ -105,7 +105,7 @@ struct ClusterSubscriptionTests {
         #expect(machine.subscribed(low, on: to) == [.didConfirm(low), .didRecover])
     }
 
-    @Test("a new map moves what is subscribed at the wrong server")
+    @Test("a new slot map moves channels that are subscribed at the wrong server")
     func regrouping() throws {
         var machine = connected([low, high])
         _ = confirmAll(&machine)
@@ -128,7 +128,7 @@ struct ClusterSubscriptionTests {
         #expect(machine.channels.isEmpty)
     }
 
-    @Test("unsubscribed by the server and by us at once: the refusal is not taken for the answer to what was sent after it")
+    @Test("after unsubscriptions by both sides, a refusal does not answer a later command")
     func forcedAndOwnUnsubscription() throws {
         var machine = connected([low])
         _ = confirmAll(&machine)
@@ -145,7 +145,7 @@ struct ClusterSubscriptionTests {
         #expect(machine.subscribed("other{b}", on: from) == [.didConfirm("other{b}")])
     }
 
-    @Test("the loss of one server takes its channels only")
+    @Test("the loss of one server affects its channels only")
     func oneServerLost() throws {
         var machine = connected([low, high])
         _ = confirmAll(&machine)
@@ -158,7 +158,7 @@ struct ClusterSubscriptionTests {
         #expect(confirmAll(&machine) == [.didConfirm(low), .didRecover])
     }
 
-    @Test("whatever happens, the server ends up with what is wanted", arguments: 0..<40)
+    @Test("the server ends with the wanted subscriptions after any sequence of events", arguments: 0..<40)
     func convergence(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var machine = SubscriptionStateMachine()

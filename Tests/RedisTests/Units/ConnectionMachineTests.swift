@@ -27,7 +27,7 @@ struct ConnectionMachineTests {
         #expect(!machine.isAway)
     }
 
-    @Test("only a connection that lasted starts the pauses afresh")
+    @Test("only a long-lived connection resets the reconnect delays")
     func shortLivedConnections() {
         var machine = ReconnectStateMachine(backoff: backoff)
         _ = machine.demanded()

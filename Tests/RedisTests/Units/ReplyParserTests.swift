@@ -25,7 +25,7 @@ struct ReplyParserTests {
         .error(RedisServerError(text: "MOVED 1 h:2")), .array([]),
     ]
 
-    @Test("every kind of reply, whole and cut at every byte")
+    @Test("every kind of reply is parsed, complete and split at every byte")
     func allKinds() throws {
         let whole = ByteBuffer(string: Self.wire)
         #expect(try parse([whole]) == Self.values)
@@ -37,7 +37,7 @@ struct ReplyParserTests {
         }
     }
 
-    @Test("a reply larger than a portion comes out whole")
+    @Test("a reply larger than a chunk is parsed completely")
     func large() throws {
         let payload = ByteBuffer(bytes: (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         var wire = ByteBuffer(string: "$100000\r\n")
@@ -56,7 +56,7 @@ struct ReplyParserTests {
         #expect(error?.code == .protocolViolation)
     }
 
-    @Test("a reply that never ends is given up at the limit")
+    @Test("an endless reply is rejected at the limit")
     func limit() {
         let endless = Array(repeating: ByteBuffer(repeating: 120, count: 1000), count: 20)
         #expect(throws: RedisError.self) { try parse([ByteBuffer(string: "$100000\r\n")] + endless, limit: 10_000) }
@@ -65,7 +65,7 @@ struct ReplyParserTests {
         #expect(throws: RedisError.self) { try parse([ByteBuffer(string: "*100\r\n")] + nested, limit: 10_000) }
     }
 
-    @Test("random bytes are values or an error, never a crash", arguments: 0..<8)
+    @Test("random bytes parse as values or an error, and never crash", arguments: 0..<8)
     func randomBytes(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let alphabet = Array("+-:$*0123456789\r\nab".utf8)

@@ -59,7 +59,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.links[0].outstanding.isEmpty)
     }
 
-    @Test("a wish withdrawn before it was sent leaves no trace")
+    @Test("a subscription withdrawn before it was sent leaves no trace")
     func withdrawnAtOnce() {
         var machine = connected()
         _ = machine.subscribe(["a"])
@@ -68,7 +68,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.channels.isEmpty)
     }
 
-    @Test("unsubscribed while the subscription is unanswered: ended after the answer")
+    @Test("a channel unsubscribed during its subscription ends after the answer")
     func unsubscribeWhilePending() {
         var machine = connected()
         _ = machine.subscribe(["a"])
@@ -145,7 +145,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.linkOpened(0) == [.didRecover])
     }
 
-    @Test("new wishes while the old ones are being restored do not put off the recovery")
+    @Test("new subscriptions during a restoration do not delay the recovery")
     func newWishesDoNotDelayRecovery() {
         var machine = connected()
         _ = machine.subscribe(["a"])

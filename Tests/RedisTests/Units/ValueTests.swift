@@ -28,7 +28,7 @@ struct ValueTests {
         #expect(HashSlot.of(key) == slot)
     }
 
-    @Test("arguments are length-prefixed, whatever bytes they hold")
+    @Test("arguments are length-prefixed and may hold any bytes")
     func encoding() {
         var buffer = ByteBuffer()
         CommandEncoder.encode(["SET", "k\r\n", .bytes(ByteBuffer(bytes: [0, 255])), -12, ""], into: &buffer)
@@ -52,7 +52,7 @@ struct ValueTests {
         #expect(RedisValue.null.string == nil && RedisValue.null.int == nil && RedisValue.null.bytes == nil && RedisValue.null.array == nil)
     }
 
-    @Test("descriptions of errors do not quote what the server quoted")
+    @Test("descriptions of errors do not contain the server's quotes")
     func errorsAreDiscreet() {
         let error = RedisError(RedisServerError(text: "ERR unknown command 'secret'"))
         #expect("\(error)".contains("ERR"))
@@ -83,7 +83,7 @@ struct ConfigurationTests {
         #expect("\(configuration)".hasPrefix("rediss://") == isEncrypted)
     }
 
-    @Test("what is special in a URL may be in passwords and parameters")
+    @Test("passwords and parameters may contain special URL characters")
     func specialCharacters() throws {
         let path = try TestIdentity(names: ["h"]).files().certificate
         let odd = (path as NSString).deletingLastPathComponent + "/ca@v2?.pem"
@@ -100,7 +100,7 @@ struct ConfigurationTests {
         #expect(error?.message.contains("/nowhere@/ca.pem") == true)
     }
 
-    @Test("a certificate and another one's key are refused")
+    @Test("a certificate with another certificate's key is refused")
     func strangersKey() throws {
         let (one, other) = (try TestIdentity(names: ["h"]).files(), try TestIdentity(names: ["h"]).files())
         let error = #expect(throws: RedisError.self) {

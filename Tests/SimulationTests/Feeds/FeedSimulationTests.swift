@@ -7,7 +7,7 @@ import Testing
 struct FeedSimulationTests {
     private static let suite = "FeedSimulationTests"
 
-    @Test("a user who stays or comes back is told everything once, in order, and nothing that they may not see")
+    @Test("a user who stays or reconnects receives every visible change once, in order, and no others")
     func promises() {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0) }
     }
@@ -24,13 +24,13 @@ struct FeedSimulationTests {
     /// - 1298, 1365: a duplicate notice stayed in the queue, and removed a later one with it when the socket left
     ///   (`Membership.left`).
     /// - 1590, 2421: a running catch-up sent later times than the pending joins allowed (`Membership.waitingSince`).
-    @Test("seeds that once failed", arguments: [14, 15, 25, 32, 69, 85, 134, 692, 1298, 1365, 1590, 2421] as [UInt64])
+    @Test("seeds that once failed keep all promises", arguments: [14, 15, 25, 32, 69, 85, 134, 692, 1298, 1365, 1590, 2421] as [UInt64])
     func failedOnce(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isPlain: true) }
     }
 
     /// - 781, 2040, 2451: a retried first catch-up superseded a failed replay (`CatchUpSchedule.retry`).
-    @Test("seeds that once failed, with counts and with clients that only listen", arguments: [781, 2040, 2451] as [UInt64])
+    @Test("seeds that once failed with counts and listening clients keep all promises", arguments: [781, 2040, 2451] as [UInt64])
     func failedOnceWithCounts(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0) }
     }
@@ -38,35 +38,36 @@ struct FeedSimulationTests {
     /// - 422, and 404 without losses: a former participant learned late of a deletion that a message had followed, and
     ///   kept the counts from before it (`LoopRegistry.sendDeletion`).
     @Test(
-        "seeds that once failed, with conversations that users delete from their devices", arguments: [(422, false), (404, true)] as [(UInt64, Bool)])
+        "seeds that once failed with conversations deleted from devices keep all promises",
+        arguments: [(422, false), (404, true)] as [(UInt64, Bool)])
     func failedOnceWithDeletions(seed: UInt64, isReliable: Bool) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isReliable: isReliable) }
     }
 
     /// - 85: a user who left a conversation and then deleted it received its counts after the deletion
     ///   (`ReplayPlan.hidden`).
-    @Test("seeds that once failed, with clients that ask late, gateways that stand still and Redis cut", arguments: [85] as [UInt64])
+    @Test("seeds that once failed with late clients, stalled gateways and a cut Redis keep all promises", arguments: [85] as [UInt64])
     func failedOnceLate(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isLate: true) }
     }
 
-    @Test("the judge of the fault tests finds nothing wrong while clients ask late, gateways stand still and Redis is cut")
+    @Test("the judge of the fault tests finds no violation while clients are late, gateways stall and Redis is cut")
     func late() {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isLate: true) }
     }
 
-    @Test("the judge of the fault tests notices a gateway that sends changes again", arguments: [.noSkip, .staleCatchUps] as [FeedScenario.Sabotage])
+    @Test("the judge of the fault tests detects a gateway that sends changes again", arguments: [.noSkip, .staleCatchUps] as [FeedScenario.Sabotage])
     func lateSabotage(rule: FeedScenario.Sabotage) {
         let isNoticed = (1...20).contains { FeedWorld.run($0, sabotage: rule, isLate: true).violations.contains { $0.contains("its ledger says") } }
         #expect(isNoticed, "no ledger noticed \(rule.rawValue)")
     }
 
-    @Test("what is published reliably comes soon, and without heads")
+    @Test("reliably published changes arrive soon, without heads")
     func reliable() {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isReliable: true) }
     }
 
-    @Test("the same seed is the same run")
+    @Test("one seed always produces the same run")
     func repeatable() {
         let (first, second) = (FeedWorld.run(12), FeedWorld.run(12))
         #expect(first.digest == second.digest)
@@ -83,32 +84,32 @@ struct FeedSimulationTests {
         .notShownAgain, .hiddenForgotten, .unsentForgotten, .setAsideForgotten, .noSummaries, .blocksForgotten,
     ]
 
-    @Test("a rule that is left out is noticed", arguments: often)
+    @Test("the simulation detects an omitted rule", arguments: often)
     func sabotage(rule: FeedScenario.Sabotage) {
         let isNoticed = (1...10).contains { !FeedWorld.run($0, sabotage: rule, isPlain: true).isGood }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")
     }
 
-    @Test("so is one that counts rarely, where it counts often", arguments: rarely)
+    @Test("the simulation detects an omitted rare rule in a world where it often matters", arguments: rarely)
     func focused(rule: FeedScenario.Sabotage) {
         let isNoticed = (1...20).contains { !FeedWorld.run($0, sabotage: rule, focused: rule).isGood }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")
     }
 
-    @Test("where a rule counts often, nothing is amiss as long as it is kept", arguments: rarely)
+    @Test("a world in which a rare rule often matters has no violations while the rule is kept", arguments: rarely)
     func kept(rule: FeedScenario.Sabotage) {
         // Many worlds: with many seeds, a hundred in each.
         Seeds.check(Array(Seeds.chosen(5).prefix(100)), suite: Self.suite) { FeedWorld.run($0, focused: rule) }
     }
 
-    @Test("conversations that users have come to are held back where others are owed, and nothing is amiss by that")
+    @Test("deferring added conversations during a catch-up causes no violations")
     func heldBack() {
         let reports = Seeds.chosen(5).map { FeedWorld.run($0, focused: .answerBeforeJoins) }
         for report in reports where !report.isGood { Issue.record(Comment(rawValue: report.complaint(suite: Self.suite))) }
         #expect(reports.contains { $0.counts["sent ahead of what is held back", default: 0] > 0 })
     }
 
-    @Test("a count that is wrong or missing is noticed", arguments: [.staleNumbers, .noNumbersAfterRepair] as [FeedScenario.Sabotage])
+    @Test("the simulation detects wrong and missing counts", arguments: [.staleNumbers, .noNumbersAfterRepair] as [FeedScenario.Sabotage])
     func countsSabotaged(rule: FeedScenario.Sabotage) {
         let isNoticed = (1...10).contains { FeedWorld.run($0, sabotage: rule).violations.contains { $0.contains("is right") } }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")

@@ -4,16 +4,16 @@ import Testing
 @testable import Presence
 
 /// Tests the time limit of docs/protocol.md within which followers learn that a user is offline, under a virtual clock.
-@Suite("Offline within the time that is promised", .timeLimit(.minutes(10)))
+@Suite("Time until a user appears offline", .timeLimit(.minutes(10)))
 struct OfflineSimulationTests {
     private static let suite = "OfflineSimulationTests"
 
-    @Test("with the default periods", arguments: OfflineWorld.Departure.allCases)
+    @Test("a user appears offline in time with the default periods", arguments: OfflineWorld.Departure.allCases)
     func promise(_ departure: OfflineWorld.Departure) {
         Seeds.check(Seeds.chosen(200), suite: Self.suite) { OfflineWorld.run($0, PresencePeriods(), departure) }
     }
 
-    @Test("longer periods break it, and that is noticed", arguments: OfflineWorld.Departure.allCases)
+    @Test("longer periods violate the promise, and the simulation detects it", arguments: OfflineWorld.Departure.allCases)
     func longer(_ departure: OfflineWorld.Departure) {
         var periods = PresencePeriods()
         periods.lease = .seconds(60)
@@ -22,7 +22,7 @@ struct OfflineSimulationTests {
         #expect(isNoticed)
     }
 
-    @Test("whatever the lease, it is renewed before it ends", arguments: [3, 4, 27, 60, 3600])
+    @Test("a lease of any length is renewed before it ends", arguments: [3, 4, 27, 60, 3600])
     func renewal(seconds: Int) {
         var periods = PresencePeriods()
         periods.lease = .seconds(seconds)

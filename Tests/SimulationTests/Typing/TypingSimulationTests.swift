@@ -12,14 +12,14 @@ struct TypingSimulationTests {
         Seeds.check(Seeds.chosen(20), suite: Self.suite) { TypingWorld.run($0) }
     }
 
-    @Test("the same seed is the same run")
+    @Test("one seed always produces the same run")
     func repeatable() {
         let (first, second) = (TypingWorld.run(3), TypingWorld.run(3))
         #expect(first.digest == second.digest)
         #expect(first.steps == second.steps)
     }
 
-    @Test("a rule that is left out is noticed", arguments: TypingScenario.Sabotage.allCases)
+    @Test("the simulation detects an omitted rule", arguments: TypingScenario.Sabotage.allCases)
     func sabotage(rule: TypingScenario.Sabotage) {
         let isNoticed = (1...10 as ClosedRange<UInt64>).contains { !TypingWorld.run($0, sabotage: rule).isGood }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")

@@ -6,7 +6,7 @@ import Testing
 @Suite("the Swift in documents")
 struct ArticleBlocksTests {
     /// The generated file is compiled with these tests. `STRATA_ARTICLES_WRITE=1` regenerates it.
-    @Test("every block of the articles about StrataKit is in the file that is compiled")
+    @Test("every code block of the StrataKit articles is in the compiled file")
     func articles() throws {
         let blocks = try ArticleBlocks()
         #expect(blocks.articles.count >= 4)
@@ -20,7 +20,7 @@ struct ArticleBlocksTests {
     }
 
     /// The example is also compiled as a separate target.
-    @Test("README shows the example Hello as it is, without its first lines")
+    @Test("README shows the example Hello unchanged, without its first lines")
     func readme() throws {
         let example = try Repository.text("Examples/Hello/Sources/Hello/Hello.swift")
         let body = try #require(example.firstRange(of: "\n\n")).upperBound

@@ -10,7 +10,7 @@ import Testing
 struct ChangeStreamTests {
     private let chat = ConversationID.test(1)
 
-    @Test("changes tell what was created, changed and deleted; each is about one object, in batches", .proves("SYNC-14", "SYNC-16"))
+    @Test("changes report creations, updates and deletions in batches, one object per change", .proves("SYNC-14", "SYNC-16"))
     func kinds() async throws {
         let user = try SignedInClient()
         var changes = user.client.objectChanges.makeAsyncIterator()
@@ -43,7 +43,7 @@ struct ChangeStreamTests {
         #expect(made.id == .test(2))
     }
 
-    @Test("an observer that reads nothing holds up no change, and finds all of them later, in order", .proves("CHG-9"))
+    @Test("an observer that reads nothing delays no change, and receives all of them later, in order", .proves("CHG-9"))
     func slow() async throws {
         let user = try SignedInClient()
         let slow = user.client.objectChanges

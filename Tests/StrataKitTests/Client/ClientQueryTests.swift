@@ -20,7 +20,7 @@ struct ClientQueryTests {
         ]
     }
 
-    @Test("every kind is found, and what is not sent or is deleted is not", .proves("QRY-1"))
+    @Test("queries find every kind of object, except drafts and deleted objects", .proves("QRY-1"))
     func kinds() async throws {
         let announcement = AnnouncementID.test(1)
         try await user.apply(
@@ -50,7 +50,7 @@ struct ClientQueryTests {
         #expect(try await user.client.count(Query<Conversation>(where: { $0.id == .test(9) })) == 0)
     }
 
-    @Test("without a signed-in user queries throw, and no controller is made", .proves("QRY-12", "QC-8"))
+    @Test("queries throw without a signed-in user, and create no controller", .proves("QRY-12", "QC-8"))
     func signedOut() async throws {
         let client = try SignedInClient(nil).client
         let attempts: [() async throws -> Void] = [

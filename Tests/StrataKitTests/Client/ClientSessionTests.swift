@@ -16,7 +16,7 @@ struct ClientSessionTests {
         try #require(await client.session(forUserID: user))
     }
 
-    @Test("switching changes the user and the store, without signing out; switching back finds all again", .proves("SESS-1", "CLNT-2"))
+    @Test("switching changes user and store without signing out, and switching back restores all data", .proves("SESS-1", "CLNT-2"))
     func switches() async throws {
         let client = try clients.client((ana, "a"), (ben, "b"))
         let chat = try await client.chat(with: cleo)
@@ -31,7 +31,7 @@ struct ClientSessionTests {
         #expect(await client.pendingChangeCount > 0)
     }
 
-    @Test("a stream goes on with the changes of the other store", .proves("SESS-1"))
+    @Test("a stream continues with the changes of the other store", .proves("SESS-1"))
     func streams() async throws {
         let client = try clients.client((ana, "a"), (ben, "b"))
         let changes = client.objectChanges
@@ -46,7 +46,7 @@ struct ClientSessionTests {
         #expect(created == [first.id, second.id])
     }
 
-    @Test("what was read in the session before does nothing in the next one")
+    @Test("data loaded in the previous session has no effect in the next one")
     func snapshots() async throws {
         let client = try clients.client((ana, "a"), (ben, "b"))
         let chat = try await client.chat(with: cleo)
@@ -61,7 +61,7 @@ struct ClientSessionTests {
         #expect(try await client.conversation(chat.id)?.setMetadata("x", at: "title") != nil)
     }
 
-    @Test("a call that waits ends when another session becomes the current one")
+    @Test("a waiting call ends when another session becomes current")
     func waiting() async throws {
         let client = try clients.client((ana, "a"), (ben, "b"))
         let link = try await #require(client.engine).dependencies.link
@@ -87,7 +87,7 @@ struct ClientSessionTests {
         #expect(await client.connectionState == .disconnected)
     }
 
-    @Test("an unknown session throws 12001 and a duplicate 12002, and nothing changes", .proves("SESS-3", "ERR-2"))
+    @Test("an unknown session throws 12001 and a duplicate 12002, without any change", .proves("SESS-3", "ERR-2"))
     func errors() async throws {
         let client = try clients.client((ana, "a"))
         let gone = try await client.newSession(identifier: "gone")

@@ -20,7 +20,7 @@ struct HistoryCallTests {
         chat = try #require(try await user.client.conversation(id))
     }
 
-    @Test("return the progress that the event has, and so has the error of a second call", .proves("SYNC-11", "SYNC-66", "SYNC-67"))
+    @Test("calls return the event's progress, and a second call's error contains it", .proves("SYNC-11", "SYNC-66", "SYNC-67"))
     func progress() async throws {
         try await user.engine.becomeLive()
         let events = user.client.events
@@ -35,7 +35,7 @@ struct HistoryCallTests {
         #expect(error?.code == .manualSyncAlreadyInProgress && error?.progress === progress)
     }
 
-    @Test("throw without a connection, and want nothing then", .proves("SYNC-67"))
+    @Test("calls without a connection throw and store no request", .proves("SYNC-67"))
     func offline() async throws {
         let before = try await user.contents
         #expect(await errorCode { try await chat.synchronizeMoreMessages(atLeast: 5) } == .manualSyncFailedNoConnection)

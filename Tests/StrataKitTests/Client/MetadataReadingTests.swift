@@ -9,7 +9,7 @@ struct MetadataReadingTests {
     private func isWritable<Root, Value>(_ path: WritableKeyPath<Root, Value>) -> Bool { true }
     private func isWritable<Root, Value>(_ path: KeyPath<Root, Value>) -> Bool { false }
 
-    @Test("an app can set neither the metadata of a conversation nor what is in them", .proves("META-3"))
+    @Test("an app can set neither a conversation's metadata nor its values directly", .proves("META-3"))
     func readOnly() {
         #expect(!isWritable(\StrataKit.Conversation.metadata))
         #expect(!isWritable(\Metadata.values))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("what apps use metadata for", .timeLimit(.minutes(5)))
+@Suite("metadata in apps", .timeLimit(.minutes(5)))
 struct MetadataUseTests {
     private let user: SignedInClient
 
@@ -17,7 +17,7 @@ struct MetadataUseTests {
         "my_app": ["user_info": ["12345": ["screen_name": "Bob", "first_seen": "2018-01-01"]]],
     ]
 
-    @Test("title, dates, tags, an image's address, a theme and facts about users are read back as they were set", .proves("META-2"))
+    @Test("title, dates, tags, an image's address, a theme and facts about users are read back unchanged", .proves("META-2"))
     func uses() async throws {
         let chat = try await user.addConversation(.test(1))
         try await chat.setMetadata(Self.use, merge: true)
@@ -26,7 +26,7 @@ struct MetadataUseTests {
         #expect(made.metadata == Self.use)
     }
 
-    @Test("what is set goes to the server whole, and comes from it as it was", .proves("META-2"))
+    @Test("metadata reaches the server completely and returns unchanged", .proves("META-2"))
     func overTheWire() async throws {
         let chat = try await user.addConversation(.test(1))
         for (path, value) in Self.use.flattened { try await chat.setMetadata(value, at: path) }
@@ -43,7 +43,7 @@ struct MetadataUseTests {
         #expect(try await other.client.conversation(.test(1))?.metadata == Self.use)
     }
 
-    @Test("groups keep the names of features apart", .proves("META-19"))
+    @Test("groups separate the keys of features", .proves("META-19"))
     func groups() async throws {
         let chat = try await user.addConversation(.test(1))
         try await chat.setMetadata("Where?", at: "poll.title")
@@ -56,7 +56,7 @@ struct MetadataUseTests {
         #expect(try await chat.refreshed()?.metadata == ["map": ["title": "Lisbon"]])
     }
 
-    @Test("a snapshot that the app has changed for itself changes nothing", .proves("META-3"))
+    @Test("a modified snapshot of metadata changes nothing", .proves("META-3"))
     func snapshot() async throws {
         var chat = try await user.addConversation(.test(1), metadata: ["title": "Lunch"])
         chat.metadata = ["title": "mine"]

@@ -6,14 +6,14 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("making conversations", .timeLimit(.minutes(5)))
+@Suite("creating conversations", .timeLimit(.minutes(5)))
 struct NewConversationTests {
     private let user: SignedInClient
     private let ben = WireJSON.ben
 
     init() throws { user = try SignedInClient() }
 
-    @Test("participants are user ids as identity tokens have them, at least one other than the user", .proves("CONV-3"))
+    @Test("participants are user ids as in identity tokens, at least one besides the user", .proves("CONV-3"))
     func participants() async throws {
         let strange = try #require(UserID("Ana López, 3rd/é"))
         let chat = try await user.client.newConversation(with: [ben, strange])
@@ -24,7 +24,7 @@ struct NewConversationTests {
         }
     }
 
-    @Test("without options it is distinct, with receipts and without metadata", .proves("CONV-4", "CONV-11"))
+    @Test("a conversation without options is distinct, with receipts and without metadata", .proves("CONV-4", "CONV-11"))
     func options() async throws {
         let chat = try await user.client.newConversation(with: [ben])
         #expect(chat.isDistinct && chat.deliveryReceiptsEnabled && chat.readReceiptsEnabled && chat.metadata.isEmpty)
@@ -33,7 +33,7 @@ struct NewConversationTests {
         #expect(!plain.isDistinct && !plain.deliveryReceiptsEnabled && !plain.readReceiptsEnabled && plain.metadata == ["a": "b"])
     }
 
-    @Test("one that cannot be made throws, and there is none", .proves("CONV-5"))
+    @Test("an invalid conversation throws and is not created", .proves("CONV-5"))
     func impossible() async throws {
         let before = try await user.contents
         let many = Set((0..<Limits.participants).map { UserID(trusted: "user\($0)") })
@@ -52,7 +52,7 @@ struct NewConversationTests {
         #expect(await #expect(throws: StrataError.self) { try await signedOut.client.newConversation(with: [ben]) }?.code == .notAuthenticated)
     }
 
-    @Test("the same users can have any number of conversations that are not distinct", .proves("CONV-15"))
+    @Test("the same users can have any number of non-distinct conversations", .proves("CONV-15"))
     func several() async throws {
         var ids: Set<ConversationID> = []
         for number in 0..<3 {

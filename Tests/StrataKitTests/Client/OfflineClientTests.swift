@@ -24,7 +24,7 @@ struct OfflineClientTests {
         await elsewhere.close()
     }
 
-    @Test("a client that is gone gives its store up", .proves("CLNT-1"))
+    @Test("a released client frees its store", .proves("CLNT-1"))
     func gone() throws {
         do {
             let first = try clients.client()
@@ -33,7 +33,7 @@ struct OfflineClientTests {
         _ = try clients.client()
     }
 
-    @Test("signing out deletes the user's data and ends waiting calls; again it is harmless", .proves("AUTH-5"))
+    @Test("signing out deletes the user's data and ends waiting calls, and a repetition is harmless", .proves("AUTH-5"))
     func signOut() async throws {
         let client = try clients.client((ana, "a"))
         _ = try await client.chat(with: ben)
@@ -50,7 +50,7 @@ struct OfflineClientTests {
     }
 
     /// The arguments are the points at which the process may end: the number of store files already removed.
-    @Test("signing out that was cut off leaves nothing after the next start", .proves("AUTH-7"), arguments: 0...4)
+    @Test("an interrupted sign-out is completed at the next start", .proves("AUTH-7"), arguments: 0...4)
     func signOutCutOff(_ removed: Int) async throws {
         let first = try clients.client((ana, "a"), (ben, "b"))
         _ = try await first.chat(with: ben)
@@ -71,7 +71,7 @@ struct OfflineClientTests {
         await second.close()
     }
 
-    @Test("a store that belongs to no session is removed at the start; files of the app stay", .proves("AUTH-7"))
+    @Test("a store without a session is removed at the start, and the app's files stay", .proves("AUTH-7"))
     func orphans() async throws {
         let first = try clients.client((ana, "a"))
         _ = try await first.chat(with: ben)
@@ -90,7 +90,7 @@ struct OfflineClientTests {
         await second.close()
     }
 
-    @Test("with sessions that cannot be read there is no client, and no store is removed", .proves("SESS-4"))
+    @Test("unreadable sessions prevent a client and remove no store", .proves("SESS-4"))
     func unreadableSessions() async throws {
         let first = try clients.client((ana, "a"))
         _ = try await first.chat(with: ben)
@@ -109,7 +109,7 @@ struct OfflineClientTests {
         await second.close()
     }
 
-    @Test("with a store of a newer version there is no client, and the store is kept", .proves("STORE-6"))
+    @Test("a store of a newer version prevents a client and is kept", .proves("STORE-6"))
     func newerStore() async throws {
         let first = try clients.client((ana, "a"))
         await first.close()
@@ -124,7 +124,7 @@ struct OfflineClientTests {
 
     private var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: clients.folder.path(percentEncoded: false)) } }
 
-    @Test("presence is not told without a connection, and not later", .proves("PRES-3"))
+    @Test("presence without a connection is not sent, even later", .proves("PRES-3"))
     func presence() async throws {
         let client = try clients.client((ana, "a"))
         #expect(await code { try await client.setPresence(.busy) } == .notConnected)
@@ -132,7 +132,7 @@ struct OfflineClientTests {
         #expect(await client.engine?.connection.presence == .auto)
     }
 
-    @Test("the own presence shows offline after a restart", .proves("PRES-4"))
+    @Test("the user's own presence appears offline after a restart", .proves("PRES-4"))
     func ownPresence() async throws {
         let first = try clients.client((ana, "a"))
         try await first.engine?
@@ -148,7 +148,7 @@ struct OfflineClientTests {
         #expect(await second.authenticatedUser?.presenceStatus == .offline)
     }
 
-    @Test("connecting returns when the first attempt has failed, and goes on trying")
+    @Test("connecting returns after the first failed attempt and continues trying")
     func refused() async throws {
         let client = try clients.client((ana, "a"))
         try await client.connect()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("waiting for objects", .timeLimit(.minutes(5)))
 struct WaitingTests {
-    @Test("waiting for what is deleted meanwhile ends with the timeout", .proves("SYNC-72"))
+    @Test("waiting for an object that is deleted meanwhile ends with the timeout", .proves("SYNC-72"))
     func deleted() async throws {
         let user = try SignedInClient()
         let (chat, message) = (ConversationID.test(1), MessageID.test(3))
@@ -24,7 +24,7 @@ struct WaitingTests {
         for task in [first, second] { #expect(await errorCode { try await task.value } == .asyncTimeout) }
     }
 
-    @Test("what was deleted before is not waited for with success")
+    @Test("waiting for an already deleted object does not succeed")
     func deletedBefore() async throws {
         let user = try SignedInClient()
         let chat = try await user.addConversation(.test(1))

@@ -33,12 +33,12 @@ struct ConnectionScene {
     }
 }
 
-@Suite("the connection: opening and coming back")
+@Suite("the connection: opening and reconnecting")
 struct ConnectionMachineTests {
     private typealias Scene = ConnectionScene
     private var scene = ConnectionScene()
 
-    @Test("start opens a socket at once, and says so (CLNT-3)")
+    @Test("start opens a socket at once and reports it (CLNT-3)")
     mutating func start() {
         #expect(scene.machine.state == .stopped)
         #expect(scene.deadline == nil)
@@ -46,7 +46,7 @@ struct ConnectionMachineTests {
         #expect(scene.on(.opened(1), at: 1) == [.publish(.connected)])
     }
 
-    @Test("attempts that fail follow each other with growing waits, each announced (CLNT-4)")
+    @Test("failed attempts repeat with growing waits, each announced (CLNT-4)")
     mutating func failures() {
         _ = scene.on(.start)
         var now = 0.0
@@ -59,7 +59,7 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test("after a good connection is lost, the next attempt is made at once (CLNT-4)")
+    @Test("a lost stable connection leads to an immediate attempt (CLNT-4)")
     mutating func lost() {
         scene = .open()
         _ = scene.on(.received(1), at: 59)
@@ -67,7 +67,7 @@ struct ConnectionMachineTests {
         #expect(scene.on(.failed(1, Scene.lost), at: 60) == expected)
     }
 
-    @Test("after one that was not good for long, attempts are counted on")
+    @Test("a lost unstable connection keeps the count of attempts")
     mutating func flapping() {
         scene = .open()
         #expect(scene.on(.failed(1, Scene.lost), at: 59) == [.publish(.lost(Scene.lost.error)), Scene.attempt(2, after: 1)])
@@ -76,7 +76,7 @@ struct ConnectionMachineTests {
         #expect(scene.on(.failed(2, Scene.lost), at: 61) == [.publish(.lost(Scene.lost.error)), Scene.attempt(3, after: 2)])
     }
 
-    @Test("the wait that the server asks for is kept")
+    @Test("the wait requested by the server is kept")
     mutating func asked() {
         _ = scene.on(.start)
         #expect(scene.on(.failed(1, Scene.busy), random: 0) == [Scene.attempt(2, after: 5)])
@@ -84,7 +84,7 @@ struct ConnectionMachineTests {
         #expect(scene.on(.failed(1, Scene.busy), at: 100, random: 0) == [.publish(.lost(Scene.busy.error)), Scene.attempt(1, after: 5)])
     }
 
-    @Test("a socket that does not open in time is given up")
+    @Test("a socket that does not open in time is closed")
     mutating func openingTimeout() {
         _ = scene.on(.start)
         #expect(scene.deadline == 20)
@@ -92,7 +92,7 @@ struct ConnectionMachineTests {
         #expect(scene.on(.timerDue, at: 20) == [.close(1), Scene.attempt(2, after: 1)])
     }
 
-    @Test("without a session it stops and asks for a user; a start begins anew", arguments: [true, false])
+    @Test("a connection without a session stops and asks for a user, and a new start begins again", arguments: [true, false])
     mutating func signIn(_ wasOpen: Bool) {
         if wasOpen { scene = .open() } else { _ = scene.on(.start) }
         let asks: [ConnectionMachine.Action] = [.askForSignIn(nonce: "n1")]
@@ -101,7 +101,7 @@ struct ConnectionMachineTests {
         #expect(scene.on(.start) == [Scene.attempt(1), .open(2)])
     }
 
-    @Test("it gives up where nothing helps, and after as many attempts as it may make (CLNT-4)")
+    @Test("the connection gives up on permanent errors and after the maximum number of attempts (CLNT-4)")
     mutating func givesUp() {
         _ = scene.on(.start)
         #expect(scene.on(.failed(1, Scene.hopeless)) == [.publish(.disconnected(Scene.hopeless.error))])
@@ -115,7 +115,7 @@ struct ConnectionMachineTests {
         #expect(scene.machine.state == .stopped)
     }
 
-    @Test("stop closes what there is and says so once, in every state (CLNT-4)")
+    @Test("stop closes the connection and reports it once, in every state (CLNT-4)")
     mutating func stop() {
         #expect(scene.on(.stop) == [])
         _ = scene.on(.start)

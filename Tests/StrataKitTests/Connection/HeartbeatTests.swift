@@ -4,12 +4,12 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("the connection: heartbeats and late news")
+@Suite("the connection: heartbeats and late events")
 struct HeartbeatTests {
     private typealias Scene = ConnectionScene
     private var scene = ConnectionScene.open()
 
-    @Test("after 30 s without a packet the server is asked, and has 15 s to answer, or counts as lost", .proves("CLNT-5"))
+    @Test("after 30 s without a packet the client pings the server, and a missing answer within 15 s is a loss", .proves("CLNT-5"))
     mutating func mute() {
         #expect(scene.deadline == 30)
         #expect(scene.on(.timerDue, at: 29.9) == [])
@@ -21,7 +21,7 @@ struct HeartbeatTests {
         #expect(actions == [.close(1), .publish(.lost(silence)), Scene.attempt(2, after: 1)])
     }
 
-    @Test("each packet begins the 30 s anew")
+    @Test("each packet restarts the 30 s")
     mutating func received() {
         #expect(scene.on(.received(1), at: 20) == [])
         #expect(scene.deadline == 50)
@@ -37,13 +37,13 @@ struct HeartbeatTests {
         #expect(scene.on(.timerDue, at: 74) == [.sendHeartbeat(1)])
     }
 
-    @Test("after a long sleep of the device the server is asked before the connection is given up")
+    @Test("after a long sleep of the device the server is pinged before the connection is closed")
     mutating func slept() {
         #expect(scene.on(.timerDue, at: 3600) == [.sendHeartbeat(1)])
         #expect(scene.deadline == 3615)
     }
 
-    @Test("when the network changes, a wait ends, and an open connection is tried out")
+    @Test("a network change ends a wait and pings an open connection")
     mutating func networkChanged() {
         #expect(scene.on(.networkChanged, at: 5) == [.sendHeartbeat(1)])
         #expect(scene.on(.networkChanged, at: 6) == [])
@@ -55,7 +55,7 @@ struct HeartbeatTests {
         #expect(scene.on(.networkChanged, at: 9) == [])
     }
 
-    @Test("news of a socket that was given up change nothing")
+    @Test("events of an abandoned socket change nothing")
     mutating func stale() {
         _ = scene.on(.timerDue, at: 30)
         _ = scene.on(.timerDue, at: 45)
@@ -69,7 +69,7 @@ struct HeartbeatTests {
         #expect(scene.machine.socket == 2)
     }
 
-    @Test("a socket that is being opened has nothing to say, and an open one does not open again")
+    @Test("a message on an opening socket and a second opening are ignored")
     mutating func outOfTurn() {
         #expect(scene.on(.opened(1), at: 1) == [])
         _ = scene.on(.failed(1, Scene.lost), at: 2)
@@ -79,7 +79,7 @@ struct HeartbeatTests {
         #expect(scene.machine.state == opening)
     }
 
-    @Test("news after the stop change nothing")
+    @Test("events after the stop change nothing")
     mutating func afterStop() {
         _ = scene.on(.stop)
         for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.lost), .timerDue] { #expect(scene.on(event, at: 99) == []) }

@@ -5,7 +5,7 @@ import Testing
 @testable import ProtocolClient
 @testable import StrataKit
 
-@Suite("requests that are made again")
+@Suite("retried requests")
 struct RetryPolicyTests {
     private let policy = RetryPolicy()
     private let busy = RequestFailure.transient(StrataError(.networkRequestFailed, "busy"), retryAfter: nil)
@@ -22,17 +22,17 @@ struct RetryPolicyTests {
         #expect(policy.delay(after: 0, random: 1) == .seconds(1))
     }
 
-    @Test("it is at least half of that", arguments: [0, -1])
+    @Test("the retry wait is at least half of its maximum", arguments: [0, -1])
     func jitter(_ random: Double) { #expect(policy.delay(after: 4, random: random) == .seconds(4)) }
 
-    @Test("the server may ask for more, up to 60 s")
+    @Test("the server may request a longer wait, up to 60 s")
     func asked() {
         #expect(policy.delay(after: 1, requested: .seconds(9), random: 1) == .seconds(9))
         #expect(policy.delay(after: 4, requested: .seconds(1), random: 1) == .seconds(8))
         #expect(policy.delay(after: 1, requested: .seconds(900), random: 1) == .seconds(60))
     }
 
-    @Test("the twentieth try is the last (OFF-5)")
+    @Test("the twentieth attempt is the last (OFF-5)")
     func tries() {
         var counter = RetryCounter()
         for tries in 1..<20 {
@@ -43,7 +43,7 @@ struct RetryPolicyTests {
         #expect(counter.tryFailed(busy, isConnected: true, random: 0) == .giveUp(error))
     }
 
-    @Test("tries without a connection do not count (OFF-5)")
+    @Test("attempts without a connection do not count (OFF-5)")
     func offline() {
         var counter = RetryCounter()
         for _ in 0..<100 { #expect(counter.tryFailed(busy, isConnected: false, random: 0) == .waitForConnection) }
@@ -51,7 +51,7 @@ struct RetryPolicyTests {
         #expect(counter.tryFailed(busy, isConnected: true, random: 1) == .retry(after: .seconds(1)))
     }
 
-    @Test("progress begins the count anew")
+    @Test("progress resets the count of attempts")
     func progress() {
         var counter = RetryCounter()
         for _ in 0..<5 { _ = counter.tryFailed(busy, isConnected: true, random: 0) }
@@ -59,7 +59,7 @@ struct RetryPolicyTests {
         #expect(counter.tryFailed(busy, isConnected: true, random: 1) == .retry(after: .seconds(1)))
     }
 
-    @Test("a refusal is not tried again, and a missing session waits for the user (OFF-6, OFF-9)")
+    @Test("a refusal is not retried, and a missing session waits for the user (OFF-6, OFF-9)")
     func others() {
         var counter = RetryCounter()
         let error = StrataError(.invalidMessage, "no parts")
@@ -68,13 +68,13 @@ struct RetryPolicyTests {
         #expect(counter.tries == 0)
     }
 
-    @Test("statuses that may pass (OFF-5)", arguments: [408, 429, 500, 502, 503, 504])
+    @Test("transient statuses are retried (OFF-5)", arguments: [408, 429, 500, 502, 503, 504])
     func transient(_ status: Int) {
         let failure = RequestFailure(answer(status, headers: [.init(name: "Retry-After", value: "3")]))
         #expect(failure == .transient(StrataError(.networkRequestFailed, "HTTP \(status)"), retryAfter: .seconds(3)))
     }
 
-    @Test("statuses that stay (OFF-6)", arguments: [400, 403, 404, 406, 409, 410, 413, 422])
+    @Test("permanent statuses are not retried (OFF-6)", arguments: [400, 403, 404, 406, 409, 410, 413, 422])
     func permanent(_ status: Int) {
         let answer = answer(status, body: #"{"id":"invalid_property","message":"No."}"#)
         let failure = RequestFailure(answer, permanent: .invalidMessage)
@@ -82,13 +82,13 @@ struct RetryPolicyTests {
         #expect(failure.error.code == .invalidMessage)
     }
 
-    @Test("a missing session has the nonce of the answer")
+    @Test("a missing session has the nonce of the response")
     func unauthorized() {
         #expect(RequestFailure(answer(401, body: #"{"data":{"nonce":"n"}}"#)) == .signInNeeded(nonce: "n"))
         #expect(RequestFailure.signInNeeded(nonce: nil).error.code == .unauthenticated)
     }
 
-    @Test("errors without an answer may pass, but for an address that is none")
+    @Test("errors without a response are transient, except for an invalid address")
     func errors() {
         for code in [ProtocolClientError.Code.transport, .deadlineExceeded, .closed, .untrusted, .malformed] {
             let error = ProtocolClientError(code, "x")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("the folder with content")
+@Suite("the content folder")
 struct ContentFolderTests {
     private let content = ContentID.random()
     private let part = UUID()
@@ -15,13 +15,13 @@ struct ContentFolderTests {
         try await withTemporaryFolder { try body(ContentFolder(url: $0.appendingPathComponent("a/content"))) }
     }
 
-    @Test("files have the id of their content, and an extension that says what they are (PART-4)")
+    @Test("a file has the id of its content and an extension for its type (PART-4)")
     func names() {
         #expect(ContentFolder.name(of: content, mimeType: "image/jpeg") == "\(content).jpg")
         #expect(ContentFolder.name(ofPart: part, mimeType: "text/plain") == "upload-\(part.uuidString.lowercased()).txt")
     }
 
-    @Test("what is to be uploaded is copied, from memory or from a file, also a second time")
+    @Test("content for upload is copied, from memory or a file, any number of times")
     func stage() async throws {
         try await withFolder { folder in
             let source = folder.url.appendingPathComponent("../source")
@@ -38,7 +38,7 @@ struct ContentFolderTests {
         }
     }
 
-    @Test("a file that has changed, or is gone, is not uploaded, and nothing of it stays")
+    @Test("a changed or missing file is not uploaded, and no copy of it stays")
     func changed() async throws {
         try await withFolder { folder in
             let source = folder.url.appendingPathComponent("../source")
@@ -52,7 +52,7 @@ struct ContentFolderTests {
         }
     }
 
-    @Test("a complete file gets its name; one that has it stays")
+    @Test("a complete download gets its file name, and an existing file stays")
     func complete() async throws {
         try await withFolder { folder in
             for text in ["first", "other"] {
@@ -65,7 +65,7 @@ struct ContentFolderTests {
         }
     }
 
-    @Test("after a kill, what no part refers to goes, and what can be resumed stays")
+    @Test("after a kill, unreferenced files are deleted, and resumable ones stay")
     func leftovers() async throws {
         try await withFolder { folder in
             let kept: Set = ["kept.txt", "\(content).part"]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("one try of a transfer")
+@Suite("one attempt of a transfer")
 struct ContentTransferTests {
     private let server = FakeContentServer()
     private let bytes = Data((0..<100).map { UInt8($0) })
@@ -45,7 +45,7 @@ struct ContentTransferTests {
 
     private func names(in scene: Scene) throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: scene.folder.url.path) }
 
-    @Test("asks for a URL and downloads to a file with the name of the content")
+    @Test("a download requests a URL and writes to a file named after its content")
     func plain() async throws {
         try await run { scene in
             let content = content()
@@ -59,7 +59,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("uses the URL that came with the message while it works")
+    @Test("a download uses the message's URL while it works")
     func given() async throws {
         try await run { scene in
             let now = Date()
@@ -68,7 +68,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("asks for another URL if the given one is too old, refused, or out of reach", .proves("PART-8"))
+    @Test("a download requests another URL if the given one is too old, refused, or unreachable", .proves("PART-8"))
     func renewed() async throws {
         try await run { scene in
             let now = Date()
@@ -83,7 +83,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("goes on where it broke off", .proves("PART-8"))
+    @Test("a download resumes after an interruption", .proves("PART-8"))
     func resumed() async throws {
         try await run { scene in
             let content = content(url: "given")
@@ -95,7 +95,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("a server that sends everything again does no harm")
+    @Test("a server that ignores the range and sends all bytes does no harm")
     func ignoredRange() async throws {
         try await run { scene in
             let content = content(url: "given")
@@ -105,7 +105,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("what was complete when the process was killed is not downloaded again")
+    @Test("a download that was complete at a kill is not repeated")
     func completePart() async throws {
         try await run { scene in
             let content = content(url: "given")
@@ -115,7 +115,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("a part that has too much begins anew")
+    @Test("an oversized partial file restarts the download")
     func tooMuch() async throws {
         try await run { scene in
             let content = content()
@@ -125,7 +125,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("a part beyond what the server has begins anew, once")
+    @Test("a partial file beyond the server's size restarts the download once")
     func beyondEnd() async throws {
         try await run { scene in
             let content = content()
@@ -139,7 +139,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("the server's size counts, not the message's", arguments: [90, 110])
+    @Test("the server's size takes precedence over the message's", arguments: [90, 110])
     func wrongSize(_ size: Int) async throws {
         try await run { scene in try await scene.expect(content(size: size), gives: bytes) }
     }
@@ -155,7 +155,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("a new URL that is refused, and an end that comes too early, may pass later")
+    @Test("a refused new URL and a premature end are transient errors")
     func transient() async throws {
         try await run { scene in
             server.addFaults("download", .refuses)
@@ -165,7 +165,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("content whose bytes the server does not have is an error")
+    @Test("content without bytes on the server is an error")
     func missing() async throws {
         try await run { scene in
             server.state.withLock { $0.isUploaded = false }
@@ -174,7 +174,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("an upload announces, sends the file, and gets the same content each time; the file stays")
+    @Test("an upload announces and sends the file, gets the same content each time, and keeps the file")
     func upload() async throws {
         try await run { scene in
             let part = UUID()
@@ -193,7 +193,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("a file that is not what it was is not uploaded", arguments: [nil, 99])
+    @Test("a changed file is not uploaded", arguments: [nil, 99])
     func changedFile(_ size: Int?) async throws {
         try await run { scene in
             if let size { try Data(count: size).write(to: scene.folder.file("x")) }
@@ -204,7 +204,7 @@ struct ContentTransferTests {
         }
     }
 
-    @Test("URLs below the server's own address are reached by the client's; others are used as they are")
+    @Test("URLs below the server's own address use the client's address, and others are used unchanged")
     func addresses() {
         let id = ContentID.random()
         let base = PublicBase(refreshURL: "https://chat.example.org/content/\(id)", id: id)

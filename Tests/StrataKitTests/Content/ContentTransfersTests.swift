@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("transfers that run")
+@Suite("running transfers")
 struct ContentTransfersTests {
     private let server = FakeContentServer()
     private let bytes = Data((0..<100).map { UInt8($0) })
@@ -47,7 +47,7 @@ struct ContentTransfersTests {
         return ContentUpload(part: part, name: part, file: file, mimeType: "image/png", size: 100)
     }
 
-    @Test("an upload and a download give their results (PART-8)", .timeLimit(.minutes(3)))
+    @Test("an upload and a download return their results (PART-8)", .timeLimit(.minutes(3)))
     func both() async throws {
         try await run { scene in
             let id = try await scene.transfers.upload(upload(in: scene))
@@ -56,7 +56,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("each transfer is told when it begins and when it ends, with its progress (PART-9)", .timeLimit(.minutes(3)))
+    @Test("each transfer reports its begin and its end, with its progress (PART-9)", .timeLimit(.minutes(3)))
     func events() async throws {
         try await run { scene in
             let content = content()
@@ -75,7 +75,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("a failed try is made again when its time comes", .timeLimit(.minutes(3)))
+    @Test("a failed attempt is retried at its time", .timeLimit(.minutes(3)))
     func retry() async throws {
         try await run { scene in
             server.addFaults("locate", .fails(FakeContentServer.busy), .fails(FakeContentServer.busy))
@@ -89,7 +89,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("a refusal is the error of the call, and of the event", .timeLimit(.minutes(3)))
+    @Test("a refusal is the error of both the call and the event", .timeLimit(.minutes(3)))
     func refused() async throws {
         try await run { scene in
             let error = StrataError(.messageDeleted, "gone")
@@ -99,7 +99,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("cancelling by the progress ends a running transfer, which can be asked for again", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test("cancelling the progress ends a running transfer, which can be requested again", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func cancel() async throws {
         try await run { scene in
             server.addFaults("download", .hangs)
@@ -114,7 +114,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("a download that is paused is broken off, and goes on where it was", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test("a paused download is interrupted and resumes", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func pause() async throws {
         try await run { scene in
             server.addFaults("download", .hangsAfter(30))
@@ -131,7 +131,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("an upload that the app cancels says so, and cannot be paused", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test("a cancelled upload has its own error, and an upload cannot be paused", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func cancelUpload() async throws {
         try await run { scene in
             server.addFaults("upload", .hangs)
@@ -145,7 +145,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("without a connection it waits", .timeLimit(.minutes(3)))
+    @Test("a transfer without a connection waits", .timeLimit(.minutes(3)))
     func offline() async throws {
         try await run(isConnected: false) { scene in
             async let file = scene.transfers.download(content())
@@ -155,7 +155,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("without a session it asks for one, and goes on after sign-in (OFF-9)", .timeLimit(.minutes(3)))
+    @Test("a transfer without a session requests one and continues after sign-in (OFF-9)", .timeLimit(.minutes(3)))
     func signIn() async throws {
         try await run { scene in
             server.addFaults("announce", .fails(.signInNeeded(nonce: "n")))
@@ -167,7 +167,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("the same content asked for twice is downloaded once", .timeLimit(.minutes(3)))
+    @Test("content requested twice is downloaded once", .timeLimit(.minutes(3)))
     func once() async throws {
         try await run(isConnected: false) { scene in
             let content = content()
@@ -180,7 +180,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("when it stops running, all that waits is cancelled, and so is what is asked for later", .timeLimit(.minutes(3)))
+    @Test("stopping the transfers cancels waiting ones and later requests", .timeLimit(.minutes(3)))
     func stop() async throws {
         let content = content()
         server.addFaults("download", .hangs)

@@ -17,15 +17,15 @@ func expectError(_ code: StrataError.Code, sourceLocation: SourceLocation = #_so
     #expect(error?.code == code, sourceLocation: sourceLocation)
 }
 
-@Suite("new parts of messages")
+@Suite("new message parts")
 struct NewMessagePartTests {
     @Test(
-        "a MIME type is two words with one slash between them", .proves("PART-1"),
+        "a MIME type has two words with one slash between them", .proves("PART-1"),
         arguments: ["text/plain", "a/b", "text/html;charset=utf-8", "application/x.y+json"])
     func validTypes(_ type: String) throws { #expect(try NewMessagePart(mimeType: type, data: Data()).mimeType == type) }
 
     @Test(
-        "anything else is refused", .proves("PART-1"),
+        "any other MIME type is refused", .proves("PART-1"),
         arguments: ["", "/", "text", "text/", "/plain", "a/b/c", "text/plain; charset=utf-8", " a/b", "a/b\n", "a\u{a0}b/c", "a/ü", "a/\0"])
     func invalidTypes(_ type: String) {
         expectError(.invalidArgument) { _ = try NewMessagePart(mimeType: type, data: Data()) }
@@ -38,7 +38,7 @@ struct NewMessagePartTests {
         expectError(.invalidArgument) { _ = try NewMessagePart(mimeType: "a/" + String(repeating: "b", count: 254), data: Data()) }
     }
 
-    @Test("a text is text/plain in UTF-8", .proves("PART-1"))
+    @Test("a text part is text/plain in UTF-8", .proves("PART-1"))
     func text() {
         let part = NewMessagePart.text("Grüße")
         #expect(part.mimeType == "text/plain")
@@ -46,13 +46,13 @@ struct NewMessagePartTests {
         #expect(part.source == .data(Data("Grüße".utf8)))
     }
 
-    @Test("no bytes at all are legal (PART-3)")
+    @Test("empty data is valid (PART-3)")
     func empty() throws {
         #expect(try NewMessagePart(mimeType: "image/png", data: Data()).size == 0)
         #expect(NewMessagePart.text("").size == 0)
     }
 
-    @Test("a file gives its size, through links too, and must be one that can be read")
+    @Test("a file must be readable and has its size, also through links")
     func files() async throws {
         try await withTemporaryFolder { folder in
             let (file, link) = (folder.appendingPathComponent("a"), folder.appendingPathComponent("b"))
@@ -67,7 +67,7 @@ struct NewMessagePartTests {
         }
     }
 
-    @Test("2 GiB are the most", .proves("PART-2"))
+    @Test("the maximum size is 2 GiB", .proves("PART-2"))
     func largest() async throws {
         try await withTemporaryFolder { folder in
             let file = folder.appendingPathComponent("large")
@@ -80,7 +80,7 @@ struct NewMessagePartTests {
         }
     }
 
-    @Test("the extension of a file follows from the type, and holds nothing a sender could misuse (PART-4)")
+    @Test("the extension of a file follows from the type, and contains nothing that a sender could exploit (PART-4)")
     func extensions() {
         let cases = [
             "text/plain": "txt", "Text/Plain;charset=utf-8": "txt", "image/jpeg": "jpg", "image/png": "png", "video/mp4": "mp4", "a/../../x": "bin",

@@ -6,13 +6,13 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("how parts reach the server")
+@Suite("transport of parts to the server")
 struct PartPlacementTests {
     private func place(_ type: String, _ data: Data) -> PartPlacement { PartPlacement(mimeType: type, data: data) }
 
     private func place(_ text: String) -> PartPlacement { place("text/plain", Data(text.utf8)) }
 
-    @Test("a text of up to 2,048 UTF-16 units goes with the message, whatever its bytes", .proves("PART-2"))
+    @Test("a text of up to 2,048 UTF-16 units is inline, with any number of bytes", .proves("PART-2"))
     func texts() {
         let limit = 2048
         for unit in ["a", "ü", "€"] {
@@ -25,14 +25,14 @@ struct PartPlacementTests {
         #expect(place(pairs + "a") == .content)
     }
 
-    @Test("other types go with the message up to 2,048 bytes, encoded", .proves("PART-2"))
+    @Test("other types are inline up to 2,048 bytes, encoded", .proves("PART-2"))
     func bytes() {
         #expect(place("image/png", Data(count: 2048)) == .base64(Data(count: 2048)))
         #expect(place("image/png", Data(count: 2049)) == .content)
         #expect(place("application/json", Data("{}".utf8)) == .base64(Data("{}".utf8)))
     }
 
-    @Test("what is called a text and is not UTF-8, or has a NUL, is bytes")
+    @Test("an invalid text, or one with a NUL, is sent as bytes")
     func badText() {
         #expect(place("text/plain", Data([0xff])) == .base64(Data([0xff])))
         #expect(place("a\0b") == .base64(Data("a\0b".utf8)))
@@ -40,20 +40,20 @@ struct PartPlacementTests {
         #expect(place("Text/HTML", Data("x".utf8)) == .text("x"))
     }
 
-    @Test("no bytes go with the message (PART-3)")
+    @Test("empty data is inline (PART-3)")
     func empty() {
         #expect(place("") == .text(""))
         #expect(place("image/png", Data()) == .base64(Data()))
     }
 
-    @Test("the wire has the body of inline parts, and its encoding")
+    @Test("inline parts have a body and its encoding on the wire")
     func members() {
         #expect(place("hi").members == ["body": "hi"])
         #expect(place("image/png", Data([1, 2, 3])).members == ["body": "AQID", "encoding": "base64"])
         #expect(PartPlacement.content.members == [:])
     }
 
-    @Test("a small file goes with the message, a large one is not read, a changed one is refused")
+    @Test("a small file is inline, a large one is not read, a changed one is refused")
     func files() async throws {
         try await withTemporaryFolder { folder in
             let file = folder.appendingPathComponent("a.txt")
@@ -66,7 +66,7 @@ struct PartPlacementTests {
         }
     }
 
-    @Test("of parts that are too many bytes together, the largest are uploaded")
+    @Test("the largest parts are uploaded if a message has too many bytes")
     func together() throws {
         let many = try (0..<128).map { _ in try NewMessagePart(mimeType: "a/b", data: Data(count: 2048)) }
         #expect(try PartPlacement.plan(for: many).allSatisfy { $0 != .content })
@@ -75,7 +75,7 @@ struct PartPlacementTests {
         #expect(plan.indices.filter { plan[$0] == .content } == [1])
     }
 
-    @Test("multi-byte texts count by their bytes for the message")
+    @Test("multi-byte texts count their bytes towards the message's limit")
     func textBytes() throws {
         let text = NewMessagePart.text(String(repeating: "€", count: 2048))
         let plan = try PartPlacement.plan(for: Array(repeating: text, count: 43))
@@ -83,7 +83,7 @@ struct PartPlacementTests {
         #expect(plan.reduce(0) { $0 + $1.inlineSize } <= 262_144)
     }
 
-    @Test("which content comes without being asked for", .proves("PART-5"))
+    @Test("content options select automatic downloads", .proves("PART-5"))
     func autodownload() {
         let none = ContentOptions()
         #expect(!none.downloads(mimeType: "text/plain", size: 1, wasPurged: false))

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("the progress of transfers")
 struct TransferProgressTests {
-    @Test("says how much is done of what", .proves("PROG-1"))
+    @Test("progress has the completed amount, the total and the fraction", .proves("PROG-1"))
     func values() {
         let progress = TransferProgress(total: 200)
         #expect(progress.completed == 0 && progress.fraction == 0 && !progress.isFinished)
@@ -19,7 +19,7 @@ struct TransferProgressTests {
         #expect(progress.completed == 200)
     }
 
-    @Test("one that failed stays where it was")
+    @Test("a failed progress keeps its fraction")
     func failed() {
         let progress = TransferProgress(total: 200)
         progress.update(completed: 50)
@@ -28,7 +28,7 @@ struct TransferProgressTests {
         #expect(progress.fraction == 0.25 && progress.isFinished)
     }
 
-    @Test("empty content is done when the transfer is over")
+    @Test("empty content is complete when the transfer ends")
     func empty() {
         let progress = TransferProgress(total: 0)
         #expect(progress.fraction == 0)
@@ -36,7 +36,7 @@ struct TransferProgressTests {
         #expect(progress.fraction == 1)
     }
 
-    @Test("is told from the present fraction to the end, to all who iterate", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test("every iterator receives the fractions from the present one to the end", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func iterates() async {
         let progress = TransferProgress(total: 4)
         progress.update(completed: 1)
@@ -52,7 +52,7 @@ struct TransferProgressTests {
         #expect(await second.next(isolation: #isolation) == nil)
     }
 
-    @Test("one that is over tells its end", .timeLimit(.minutes(3)))
+    @Test("a finished progress returns its end", .timeLimit(.minutes(3)))
     func over() async {
         let progress = TransferProgress(total: 4)
         progress.finish(isComplete: true)
@@ -61,7 +61,7 @@ struct TransferProgressTests {
         #expect(fractions == [1])
     }
 
-    @Test("is cancelled once, if it can be, and not after its end", .proves("PROG-1"))
+    @Test("a cancellable progress is cancelled once, and not after its end", .proves("PROG-1"))
     func cancel() {
         let count = Mutex(0)
         func make(isCancellable: Bool = true) -> TransferProgress {
@@ -77,7 +77,7 @@ struct TransferProgressTests {
         #expect(count.withLock { $0 } == 1)
     }
 
-    @Test("is paused and resumed, if it says that it can be, until it is over", .proves("PROG-1"))
+    @Test("a pausable progress is paused and resumed until it is finished", .proves("PROG-1"))
     func pause() {
         let requests = Mutex<[TransferProgress.Request]>([])
         let progress = TransferProgress(total: 1, isCancellable: true, isPausable: true) { request in requests.withLock { $0.append(request) } }
@@ -99,7 +99,7 @@ struct TransferProgressTests {
         #expect(!fixed.isPaused && !fixed.isPausable)
     }
 
-    @Test("the total may become known later, and grow")
+    @Test("the total may become known later and grow")
     func growing() {
         let progress = TransferProgress(unit: .messages)
         #expect(progress.total == 0 && progress.fraction == 0)
@@ -110,7 +110,7 @@ struct TransferProgressTests {
     }
 
     @MainActor
-    @Test("is heard in the isolation of the one who iterates, whatever changes it", .proves("PROG-2"), .timeLimit(.minutes(3)))
+    @Test("an iterator receives the progress in its own isolation, whatever changes it", .proves("PROG-2"), .timeLimit(.minutes(3)))
     func isolation() async {
         let progress = TransferProgress(total: 100)
         let work = Task.detached {
@@ -137,7 +137,7 @@ struct TransferProgressTests {
         }
     }
 
-    @Test("several together count by their bytes, and end with the last", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test("aggregate progress counts by bytes, and ends with the last transfer", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func aggregate() async {
         let (small, large) = (TransferProgress(total: 100), TransferProgress(total: 300))
         let all = AggregateProgress([small, large])
@@ -151,7 +151,7 @@ struct TransferProgressTests {
         #expect(await iterator.next(isolation: #isolation) == nil)
     }
 
-    @Test("cancelling or pausing several does so with those that are not over", .proves("PROG-1"))
+    @Test("aggregate progress cancels or pauses its unfinished transfers", .proves("PROG-1"))
     func aggregateControls() {
         let (done, open) = (
             TransferProgress(total: 1, isCancellable: true), TransferProgress(total: 1, isCancellable: true, isPausable: true)
@@ -168,7 +168,7 @@ struct TransferProgressTests {
         #expect(!done.isCancelled && open.isCancelled)
     }
 
-    @Test("none together are done", .timeLimit(.minutes(3)))
+    @Test("an empty aggregate is complete", .timeLimit(.minutes(3)))
     func none() async {
         var fractions: [Double] = []
         for await fraction in AggregateProgress([]) { fractions.append(fraction) }

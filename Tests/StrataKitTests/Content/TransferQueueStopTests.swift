@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("which transfers run: cancelling, connections and sign-in")
+@Suite("the transfer queue: cancelling, connections and sign-in")
 struct TransferQueueStopTests {
     private let start = ContinuousClock.now
     private let one = TransferID.download(.random())
@@ -21,7 +21,7 @@ struct TransferQueueStopTests {
         queue.transferFailed(id, failure: failure, madeProgress: false, at: start, random: 1)
     }
 
-    @Test("a running transfer is stopped, and keeps its place until it has ended (PART-8)")
+    @Test("a running transfer is stopped and keeps its slot until it has ended (PART-8)")
     mutating func running() {
         _ = add(one)
         _ = add(two)
@@ -34,7 +34,7 @@ struct TransferQueueStopTests {
         #expect(!queue.isStopping(one))
     }
 
-    @Test("one that waits, for its turn or for its next try, just goes")
+    @Test("a waiting transfer, for a slot or a retry, is removed at once")
     mutating func waiting() {
         _ = add(one)
         _ = add(two)
@@ -47,7 +47,7 @@ struct TransferQueueStopTests {
         #expect(queue.cancel(one) == [])
     }
 
-    @Test("added again while it stops, it starts when it has ended")
+    @Test("a transfer added again while it stops starts after its end")
     mutating func again() {
         _ = add(one)
         _ = queue.cancel(one)
@@ -59,7 +59,7 @@ struct TransferQueueStopTests {
         #expect(queue.succeeded(one) == [.start(two)])
     }
 
-    @Test("added again while it stops, it can be cancelled again")
+    @Test("a transfer added again while it stops can be cancelled again")
     mutating func againCancelled() {
         _ = add(one)
         _ = queue.cancel(one)
@@ -69,7 +69,7 @@ struct TransferQueueStopTests {
         #expect(!queue.contains(one))
     }
 
-    @Test("a paused transfer gives its place up when it has ended, and waits until it is resumed", .proves("PROG-1"))
+    @Test("a paused transfer frees its slot at its end, and waits until it is resumed", .proves("PROG-1"))
     mutating func paused() {
         _ = add(one)
         _ = add(two)
@@ -82,7 +82,7 @@ struct TransferQueueStopTests {
         #expect(queue.resume(one) == [])
     }
 
-    @Test("resumed before it has ended, it starts again when it has")
+    @Test("a transfer resumed before its end starts again afterwards")
     mutating func resumedEarly() {
         _ = add(one)
         _ = queue.pause(one)
@@ -90,7 +90,7 @@ struct TransferQueueStopTests {
         #expect(queue.stopped(one) == [.start(one)])
     }
 
-    @Test("what waits can be paused, for its turn or for its next try")
+    @Test("a waiting transfer can be paused, for a slot or a retry")
     mutating func pausedWaiting() {
         _ = add(one)
         _ = add(two)
@@ -103,7 +103,7 @@ struct TransferQueueStopTests {
         #expect(queue.resume(two) == [.start(two)])
     }
 
-    @Test("a paused transfer can be cancelled, and asking for it again does not resume it")
+    @Test("a paused transfer can be cancelled, and another request does not resume it")
     mutating func pausedCancelled() {
         _ = add(one)
         _ = queue.pause(one)
@@ -118,7 +118,7 @@ struct TransferQueueStopTests {
         #expect(!queue.contains(two) && queue.pause(two) == [])
     }
 
-    @Test("without a connection nothing begins, and no try counts (OFF-5)")
+    @Test("without a connection no transfer begins, and no attempt counts (OFF-5)")
     mutating func offline() {
         queue = TransferQueue()
         #expect(add(one) == [])
@@ -131,7 +131,7 @@ struct TransferQueueStopTests {
         }
     }
 
-    @Test("with a connection, what waits for its next try is tried at once")
+    @Test("a new connection retries waiting transfers at once")
     mutating func reconnected() {
         _ = add(one)
         _ = fail(one, busy)
@@ -139,7 +139,7 @@ struct TransferQueueStopTests {
         #expect(queue.deadline == nil)
     }
 
-    @Test("without a session all wait, one question is asked, and sign-in goes on (OFF-9)")
+    @Test("without a session all transfers wait, one sign-in is requested, and it resumes them (OFF-9)")
     mutating func signIn() {
         queue = TransferQueue(isConnected: true)
         _ = add(one)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("which transfers run")
+@Suite("the transfer queue")
 struct TransferQueueTests {
     private let start = ContinuousClock.now
     private let ids = (0..<30).map { _ in ContentID.random() }
@@ -27,7 +27,7 @@ struct TransferQueueTests {
         queue.transferFailed(id, failure: failure, madeProgress: progress, at: start + second, random: 1)
     }
 
-    @Test("5 uploads and 15 downloads run at once, each kind for itself", .proves("PART-8"))
+    @Test("5 uploads and 15 downloads run at once, each kind with its own limit", .proves("PART-8"))
     mutating func width() {
         for index in 0..<15 { #expect(add(index) == [.start(download(index))]) }
         #expect(add(15) == [])
@@ -38,7 +38,7 @@ struct TransferQueueTests {
         #expect(queue.succeeded(upload(1)) == [])
     }
 
-    @Test("what was asked for comes first, then the newest message, then what came first", .proves("PART-5"))
+    @Test("requested transfers come first, then the newest message, then the earliest request", .proves("PART-5"))
     mutating func order() {
         queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         _ = add(0)
@@ -53,14 +53,14 @@ struct TransferQueueTests {
         #expect(order == [5, 2, 4, 3, 1].map { download($0) })
     }
 
-    @Test("uploads run in the order in which they came")
+    @Test("uploads run in the order in which they were added")
     mutating func uploadOrder() {
         queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         for index in 0..<4 { _ = addUpload(index) }
         for index in 0..<3 { #expect(queue.succeeded(upload(index)) == [.start(upload(index + 1))]) }
     }
 
-    @Test("added again, a transfer only gets a better place")
+    @Test("adding a transfer again can only improve its place")
     mutating func again() {
         queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         for index in 0..<4 { _ = add(index, at: Int64(-index)) }
@@ -71,7 +71,7 @@ struct TransferQueueTests {
         #expect(queue.succeeded(download(3)) == [.start(download(1))])
     }
 
-    @Test("a transfer that failed is tried again with growing waits, while others run", .proves("PART-8"))
+    @Test("a failed transfer is retried with growing waits while others run", .proves("PART-8"))
     mutating func retries() {
         queue = TransferQueue(limits: .init(uploads: 1, downloads: 1), isConnected: true)
         _ = add(0)
@@ -87,7 +87,7 @@ struct TransferQueueTests {
         #expect(queue.timerDue(at: start + 12) == [.start(download(0))])
     }
 
-    @Test("it fails for good after 20 tries, or at once where the server refuses (OFF-5)")
+    @Test("a transfer fails permanently after 20 attempts, or at once if the server refuses it (OFF-5)")
     mutating func givesUp() {
         _ = add(0)
         for number in 1..<20 {
@@ -102,7 +102,7 @@ struct TransferQueueTests {
         #expect(fail(upload(0), .permanent(refused, nil)) == [.end(upload(0), refused)])
     }
 
-    @Test("a download that gets on may break off any number of times", .proves("PART-8"))
+    @Test("a download with progress may be interrupted any number of times", .proves("PART-8"))
     mutating func progress() {
         _ = add(0)
         for _ in 0..<100 {
@@ -112,14 +112,14 @@ struct TransferQueueTests {
         }
     }
 
-    @Test("a wait that the server asks for is kept")
+    @Test("a wait requested by the server is kept")
     mutating func retryAfter() {
         _ = add(0)
         _ = fail(download(0), .transient(StrataError(.networkRequestFailed, "busy"), retryAfter: .seconds(7)))
         #expect(queue.deadline == start + 7)
     }
 
-    @Test("success and failure of what does not run change nothing")
+    @Test("success and failure of transfers that do not run change nothing")
     mutating func stale() {
         #expect(queue.succeeded(download(0)) == [])
         #expect(fail(download(0), busy) == [])

@@ -8,7 +8,7 @@ import Testing
 @testable import StrataKit
 
 /// `STRATA_HOSTILE_SEED` runs a single seed, in this process.
-@Suite("a server that does not keep to the protocol")
+@Suite("a server that violates the protocol")
 struct HostileServerTests {
     private static let inputs = 2_500
     private static let onlySeed = ProcessInfo.processInfo.environment["STRATA_HOSTILE_SEED"].flatMap { UInt64($0) }
@@ -17,7 +17,7 @@ struct HostileServerTests {
 
     /// Each seed runs in its own process. If the process ends prematurely, its store is opened here, as at the next
     /// start of an app.
-    @Test("whatever it sends ends no process and damages no store", .proves("SYNC-74"), arguments: seeds)
+    @Test("no server input ends the process or damages the store", .proves("SYNC-74"), arguments: seeds)
     func survives(_ seed: UInt64) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().lowercaseText)")
         defer { try? FileManager.default.removeItem(at: folder) }

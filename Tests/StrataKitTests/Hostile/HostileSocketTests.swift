@@ -7,7 +7,7 @@ import Testing
 
 @testable import ProtocolClient
 
-@Suite("a socket whose server does not keep to the protocol")
+@Suite("a socket whose server violates the protocol")
 struct HostileSocketTests {
     private func connected(_ options: ProtocolSocket.Options = .init()) throws -> (channel: EmbeddedChannel, socket: ProtocolSocket) {
         let channel = EmbeddedChannel()
@@ -21,7 +21,7 @@ struct HostileSocketTests {
         WebSocketFrame(fin: isFinal, opcode: opcode, data: ByteBuffer(string: text))
     }
 
-    @Test("of violations the first 1,000 are kept", .proves("SYNC-74"))
+    @Test("the first 1,000 violations are kept", .proves("SYNC-74"))
     func violations() {
         var inbox = SocketInbox(historyLimit: 10)
         for _ in 0..<1_500 {
@@ -32,7 +32,7 @@ struct HostileSocketTests {
         #expect(inbox.violations.first == "packet 0 is not JSON")
     }
 
-    @Test("with a limit of packets to read ahead, their order is not checked")
+    @Test("a socket with a read-ahead limit does not check the order of packets")
     func readAhead() {
         var inbox = SocketInbox(historyLimit: nil)
         _ = inbox.packetReceived(#"{"counter": 7}"#, at: .now)
@@ -40,7 +40,7 @@ struct HostileSocketTests {
         #expect(inbox.untakenCount == 1)
     }
 
-    @Test("a message in more fragments than fit is not held: the connection ends", .proves("SYNC-74"))
+    @Test("a message in too many fragments ends the connection", .proves("SYNC-74"))
     func fragments() throws {
         var options = ProtocolSocket.Options()
         options.frameLimit = 100
@@ -56,7 +56,7 @@ struct HostileSocketTests {
         #expect(socket.closure != nil)
     }
 
-    @Test("of many pings the last one is answered, as soon as the earlier answer is written", .proves("SYNC-74"))
+    @Test("the last of many pings is answered, as soon as the previous pong is written", .proves("SYNC-74"))
     func pings() throws {
         let (channel, socket) = try connected()
         let gate = WriteGate()

@@ -23,7 +23,7 @@ struct HostileValueTests {
 
     // MARK: Positions
 
-    @Test("a deletion up to a position that no log has changes nothing", .proves("SYNC-74"), arguments: numbers)
+    @Test("a deletion up to an impossible position changes nothing", .proves("SYNC-74"), arguments: numbers)
     func deletion(_ position: Int64) throws {
         let store = try store()
         var packet = WireJSON.deleted(chat, .myDevices, upTo: 1)
@@ -34,7 +34,7 @@ struct HostileValueTests {
         #expect(try store.conversation(chat) != nil)
     }
 
-    @Test("reading up to a position that no log has changes nothing", .proves("SYNC-74"), arguments: numbers)
+    @Test("a read up to an impossible position changes nothing", .proves("SYNC-74"), arguments: numbers)
     func allRead(_ position: Int64) throws {
         let store = try store()
         var packet = WireJSON.allRead(chat, by: WireJSON.ana, upTo: 1, at: 6)
@@ -43,7 +43,7 @@ struct HostileValueTests {
         #expect(try store.message(.test(5))?.isUnread == (position != 1 << 49))
     }
 
-    @Test("a user is added at the first position, or at one that no log has", .proves("SYNC-74"), arguments: numbers + [0])
+    @Test("a user may be added at the first or at an impossible position", .proves("SYNC-74"), arguments: numbers + [0])
     func newcomer(_ position: Int64) throws {
         let store = try store()
         try store.apply(
@@ -51,7 +51,7 @@ struct HostileValueTests {
         #expect(try store.messages(in: chat).count == 4)
     }
 
-    @Test("a position of the own log that no log has hides no later change", .proves("SYNC-74"), arguments: numbers)
+    @Test("an impossible position of the own log hides no later change", .proves("SYNC-74"), arguments: numbers)
     func ownLog(_ position: Int64) throws {
         let store = try store()
         try store.apply(WireJSON.counts(of: chat, user: position, unread: 0, total: 3))
@@ -61,7 +61,7 @@ struct HostileValueTests {
         #expect(store.core.cursor.userPosition == 8)
     }
 
-    @Test("an answer with a position that no log has ends its change", .proves("SYNC-74"), arguments: numbers)
+    @Test("an answer with an impossible position ends its change", .proves("SYNC-74"), arguments: numbers)
     func answer(_ position: Int64) throws {
         let header = RESTResponse.Header(name: "Strata-Position", value: "\(position)")
         guard case .success(_, let positions) = ServerAnswer(RESTResponse(status: 200, headers: [header], body: Data())) else {
@@ -72,7 +72,7 @@ struct HostileValueTests {
 
     // MARK: Sizes
 
-    @Test("a size that no content has counts as 0", .proves("SYNC-74"), arguments: [.min, -1, (1 << 53) + 1, .max] as [Int64])
+    @Test("an impossible content size counts as 0", .proves("SYNC-74"), arguments: [.min, -1, (1 << 53) + 1, .max] as [Int64])
     func size(_ size: Int64) {
         let part: JSONValue = ["id": .string(WireJSON.partLayerID(UUID(), of: .test(1))), "mime_type": "text/plain", "size": .integer(size)]
         #expect(WireObjects.part(part)?.size == 0)
@@ -91,7 +91,7 @@ struct HostileValueTests {
 
     // MARK: Metadata
 
-    @Test("paths of metadata that no server stores are ignored", .proves("SYNC-74"), arguments: [33, 512, 30_000])
+    @Test("invalid metadata paths are ignored", .proves("SYNC-74"), arguments: [33, 512, 30_000])
     func deepPath(_ depth: Int) throws {
         let store = try store()
         let path = Array(repeating: "a", count: depth).joined(separator: ".")
@@ -105,7 +105,7 @@ struct HostileValueTests {
         #expect(try store.metadata(of: chat) == ["b": "y", deepest: "x"])
     }
 
-    @Test("a tree as deep as JSON can be is ignored, and is read on a small stack", .proves("SYNC-74"))
+    @Test("a tree of maximum JSON depth is ignored, and parsed on a small stack", .proves("SYNC-74"))
     func deepTree() async throws {
         let text = String(repeating: "{\"a\":", count: 512) + "\"x\"" + String(repeating: "}", count: 512)
         // The stack size of secondary threads on Apple platforms.
@@ -124,7 +124,7 @@ struct HostileValueTests {
 
     // MARK: Constraints of the store
 
-    @Test("a participant who is listed twice is there once", .proves("SYNC-74"))
+    @Test("a participant who is listed twice exists once", .proves("SYNC-74"))
     func twice() throws {
         let store = try store()
         try store.apply(WireJSON.created(WireJSON.conversation(chat, at: 9, participants: [WireJSON.ana, WireJSON.ben, WireJSON.ben])))

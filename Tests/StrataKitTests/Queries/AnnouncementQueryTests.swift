@@ -35,7 +35,7 @@ struct AnnouncementQueryTests {
         #expect(try QueryStore().labels(query) == ["1", "2"])
     }
 
-    @Test("an announcement that is to be deleted is not found", .proves("QRY-1"))
+    @Test("a pending deletion excludes an announcement from queries", .proves("QRY-1"))
     func hidden() throws {
         #expect(try QueryStore().list(Query<Announcement>()) == ["1", "2"])
         #expect(try QueryStore().list(Query<Announcement>(where: { $0.id == Example.announcement(3) })) == [])
@@ -82,7 +82,7 @@ struct IdentityQueryTests {
         #expect(try QueryStore().list(Query<Identity>(where: { $0.lastName.isLike("LÓPEZ") })) == [])
     }
 
-    @Test("an identity is found by a text that names no status only with an error")
+    @Test("a text that names no presence status is refused")
     func unknownStatus() {
         expectStrataError(.unsupportedPredicate) { _ = try Query<Identity>.Predicate.where("presenceStatus", .isEqualTo, "asleep") }
     }

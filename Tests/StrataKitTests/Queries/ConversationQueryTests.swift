@@ -28,7 +28,7 @@ struct ConversationQueryTests {
     func properties(row: PropertyRow<Conversation>) throws { try row.check() }
 
     @Test(
-        "= and ≠ compare the exact set with the user in it; in and not in look for any of them", .proves("QRY-10"),
+        "= and ≠ compare the exact participant set including the user; in and not in match any participant", .proves("QRY-10"),
         arguments: [
             (PredicateOperator.isEqualTo, ["ana"], "1"), (.isEqualTo, ["me", "ana"], "1"), (.isEqualTo, [], "3"), (.isEqualTo, ["ben"], ""),
             (.isNotEqualTo, ["ana"], "2 3 4"), (.isIn, ["ana"], "1 2"), (.isIn, ["ben", "ana"], "1 2"), (.isIn, ["me"], "1 2 3"), (.isIn, [], ""),
@@ -60,14 +60,14 @@ struct ConversationQueryTests {
         expectStrataError(.unsupportedPredicate) { _ = try Query<Conversation>.Predicate.where("participants", comparison, ["ana"]) }
     }
 
-    @Test("a conversation that is not visible is never found, whatever the predicate", .proves("QRY-1"))
+    @Test("no predicate finds an invisible conversation", .proves("QRY-1"))
     func hidden() throws {
         let store = try QueryStore()
         #expect(try store.list(Query<Conversation>()) == ["1", "2", "3", "4"])
         #expect(try store.list(Query<Conversation>(where: { $0.id == Example.conversation(5) || $0.metadata[path: "title"] == "Hidden" })) == [])
     }
 
-    @Test("an empty conversation that is visible is found", .proves("QRY-1"))
+    @Test("an empty visible conversation is found", .proves("QRY-1"))
     func empty() throws {
         #expect(try QueryStore().list(Query<Conversation>(where: { $0.lastMessage.id == nil })) == ["3"])
     }
@@ -85,7 +85,7 @@ struct ConversationQueryTests {
     }
 
     @Test(
-        "a key of other software with any character in it is found and breaks nothing",
+        "keys of other software with any characters are found and do no harm",
         arguments: ["a b", "a\"b", "a\\b", "$", "é", "'; DROP TABLE conversation; --", "a[0]"])
     func oddKeys(key: String) throws {
         let store = try QueryStore(isEmpty: true)
@@ -95,7 +95,7 @@ struct ConversationQueryTests {
         #expect(try store.list(Query<Conversation>(where: { $0.metadata[path: key] != "x" })) == ["2"])
     }
 
-    @Test("the id that a conversation had before finds it, and its messages", .proves("CONV-32"))
+    @Test("the former id of a conversation finds it and its messages", .proves("CONV-32"))
     func formerID() throws {
         let store = try QueryStore()
         try store.write("INSERT INTO alias VALUES (?, ?)", [Example.conversation(9).blob, Example.conversation(1).blob])

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("objects that queries load")
 struct LoadedObjectsTests {
-    @Test("are the same as those that are loaded alone")
+    @Test("loaded objects equal the objects that are loaded individually")
     func equality() throws {
         try QueryStore()
             .read { reader in
@@ -24,7 +24,7 @@ struct LoadedObjectsTests {
             }
     }
 
-    @Test("come with their parts in order, the sender's identity and all participants")
+    @Test("loaded objects have their parts in order, the sender's identity and all participants")
     func details() throws {
         let store = try QueryStore()
         let picture = try store.read { try $0.execute(Query<Message>(where: { $0.id == Example.message(2) })) }.first
@@ -35,7 +35,7 @@ struct LoadedObjectsTests {
         #expect(group?.lastMessage?.parts.map(\.transferStatus) == [.uploading])
     }
 
-    @Test("are loaded with few statements, however many they are")
+    @Test("any number of objects is loaded with few statements")
     func statements() throws {
         let store = try QueryStore(isEmpty: true)
         for number in 1...700 {

@@ -25,12 +25,12 @@ struct MessageQueryTests {
     @Test("each property takes its operators and no others", .proves("QRY-2", "QRY-4", "SYNC-41"), arguments: rows)
     func properties(row: PropertyRow<Message>) throws { try row.check() }
 
-    @Test("a sender that is no user is found by its name")
+    @Test("a sender without a user id is found by its name")
     func systemSender() throws {
         #expect(try QueryStore().list(Query<Message>(where: { $0.sender.displayName == "System" })) == ["5"])
     }
 
-    @Test("names of older versions and Swift's names are other names for the same properties")
+    @Test("names of older versions and Swift names refer to the same properties")
     func aliases() throws {
         let store = try QueryStore()
         #expect(try store.list(Query<Message>(predicate: try .where("index", .isEqualTo, Int64(8192)))) == ["1"])
@@ -50,14 +50,14 @@ struct MessageQueryTests {
     }
 
     @Test(
-        "the id of another kind of object, and a text that is no id, are refused",
+        "the id of another kind of object, and an invalid id, are refused",
         arguments: [Example.message(1).layerID, "lunch", "layer:///conversations/"])
     func wrongID(text: String) {
         expectStrataError(.unsupportedPredicate) { _ = try Query<Message>.Predicate.where("conversation", .isEqualTo, text) }
         expectStrataError(.unsupportedPredicate) { _ = try Query<Message>.Predicate.where("conversation", .isIn, [text]) }
     }
 
-    @Test("an announcement is never found as a message, nor its parts", .proves("ANN-1"))
+    @Test("a query never finds an announcement or its parts as messages", .proves("ANN-1"))
     func announcements() throws {
         #expect(try QueryStore().list(Query<Message>(where: { $0.parts.size == 50 })) == [])
         #expect(try QueryStore().list(Query<MessagePart>(where: { $0.size == 50 })) == [])
@@ -79,14 +79,14 @@ struct MessagePartQueryTests {
     @Test("each property takes its operators and no others", .proves("QRY-2", "QRY-4"), arguments: rows)
     func properties(row: PropertyRow<MessagePart>) throws { try row.check() }
 
-    @Test("a part knows its message and its place in it")
+    @Test("a part has its message and its index in it")
     func place() throws {
         let parts = try QueryStore().read { try $0.execute(Query<MessagePart>(where: { $0.id == Example.part(2, 1) })) }
         #expect(parts.map(\.messageID) == [Example.message(2)])
         #expect(parts.map(\.index) == [1])
     }
 
-    @Test("the id of a part may be given as LayerKit writes it")
+    @Test("the id of a part may have LayerKit's format")
     func layerID() throws {
         let text = "\(Example.message(2).layerID)/parts/\(Example.part(2, 1).uuidString)"
         #expect(try QueryStore().list(Query<MessagePart>(predicate: try .where("identifier", .isEqualTo, text))) == ["2.1"])

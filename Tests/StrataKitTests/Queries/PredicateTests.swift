@@ -8,7 +8,7 @@ import Testing
 
 @Suite("predicates")
 struct PredicateTests {
-    @Test("typed predicates are the same as those with LayerKit's names")
+    @Test("typed predicates equal those with LayerKit's names")
     func typed() throws {
         typealias Predicate = Query<Conversation>.Predicate
         let typed = Query<Conversation>(where: { $0.hasUnreadMessages == true && $0.metadata[path: "theme.color"] == "red" })
@@ -35,7 +35,7 @@ struct PredicateTests {
         #expect(try store.list(Query<MessagePart>(where: { $0.mimeType != "text/plain" && $0.index == 1 })) == ["2.1"])
     }
 
-    @Test("and, or and not combine", .proves("QRY-3"))
+    @Test("predicates combine with and, or and not", .proves("QRY-3"))
     func compound() throws {
         let store = try QueryStore()
         let query = Query<Message>(where: { ($0.isUnread == true || $0.conversationID == Example.conversation(1)) && !($0.sender.userID == "me") })
@@ -45,7 +45,7 @@ struct PredicateTests {
         #expect(try store.list(Query<Message>(where: { !($0.position > 0 && $0.sender.displayName == "Ana") })) == ["2", "3", "4", "5"])
     }
 
-    @Test("an empty list holds for nothing, and its opposite for everything")
+    @Test("an empty list matches nothing, and its negation everything")
     func emptyLists() throws {
         let store = try QueryStore()
         #expect(try store.list(Query<Message>(where: { $0.sender.displayName.isIn([String]()) })) == [])
@@ -53,13 +53,13 @@ struct PredicateTests {
     }
 
     @Test(
-        "a property that does not exist is 12000", .proves("QRY-8"),
+        "an unknown property is error 12000", .proves("QRY-8"),
         arguments: ["", "lunch", "parts", "sender", "metadata.", "metadata.title", "receivedAt "])
     func unqueryable(name: String) {
         expectStrataError(.unqueryableProperty) { _ = try Query<Message>.Predicate.where(name, .isEqualTo, nil) }
     }
 
-    @Test("a value of another type, nil in a list, and nil where there is an order are 12001", .proves("QRY-8", "QRY-4"))
+    @Test("a value of another type, nil in a list, and nil in a comparison of order are error 12001", .proves("QRY-8", "QRY-4"))
     func wrongValues() {
         typealias Predicate = Query<Message>.Predicate
         expectStrataError(.unsupportedPredicate) { _ = try Predicate.where("isUnread", .isEqualTo, 1) }
@@ -82,7 +82,7 @@ struct PredicateTests {
         #expect(codes.allSatisfy { $0?.domain == .querying })
     }
 
-    @Test("values are bound, never part of the SQL")
+    @Test("values are bound parameters, never part of the SQL")
     func injection() throws {
         let text = "x' OR 1 = 1 --"
         #expect(try QueryStore().list(Query<Identity>(where: { $0.displayName == text || $0.displayName.isIn([text]) })) == [])
@@ -94,7 +94,7 @@ struct PredicateTests {
         #expect(!compiled.sql.contains("1 = 1"))
     }
 
-    @Test("a predicate that is nested too deep for the store is refused, and a deep one is not")
+    @Test("a predicate nested too deeply for the store is refused, and a deep one is accepted")
     func depth() throws {
         let store = try QueryStore()
         func query(_ depth: Int) -> Query<Message> {
@@ -107,7 +107,7 @@ struct PredicateTests {
         expectStrataError(.unsupportedPredicate) { _ = try store.list(query(QueryCompiler.maximumDepth + 1)) }
     }
 
-    @Test("a predicate that is too large for the store is refused, and a large one is not")
+    @Test("a predicate too large for the store is refused, and a large one is accepted")
     func size() throws {
         let store = try QueryStore()
         func query(_ count: Int) -> Query<Message> {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("query controllers", .timeLimit(.minutes(3)))
 struct QueryControllerTests {
-    @Test("after executing it has the result, and finds objects by index and indexes by id", .proves("QC-1", "QC-7"))
+    @Test("an executed controller has the result, and finds objects by index and indexes by id", .proves("QC-1", "QC-7"))
     func lookup() async throws {
         let live = try LiveQuery(window: -3)
         #expect(await live.controller.count == 0)
@@ -28,7 +28,7 @@ struct QueryControllerTests {
             ])
     }
 
-    @Test("what changes in the store is told to every observer, in order", .proves("QC-1"))
+    @Test("every observer receives store changes in order", .proves("QC-1"))
     func updates() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()
@@ -44,7 +44,7 @@ struct QueryControllerTests {
         #expect(await live.controller.objects.first?.isUnread == false)
     }
 
-    @Test("changes that do not change the result make no update", .proves("QC-3"))
+    @Test("changes that do not affect the result make no update", .proves("QC-3"))
     func unrelated() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()
@@ -54,7 +54,7 @@ struct QueryControllerTests {
         #expect(await updates.next()?.snapshotAfter.map(\.label) == ["1", "2", "7", "3", "4"])
     }
 
-    @Test("a change of what cannot concern the result is not even read", .proves("QC-3"))
+    @Test("a change that cannot affect the result triggers no read", .proves("QC-3"))
     func unread() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()
@@ -74,7 +74,7 @@ struct QueryControllerTests {
         #expect(await updates.next()?.lines == ["update 1 0", "move 1 0 3"])
     }
 
-    @Test("only what has changed is read again: one object of many, and all when something they show has changed")
+    @Test("an update reads only changed objects, and all objects when shared data changed")
     func readAgain() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()
@@ -90,7 +90,7 @@ struct QueryControllerTests {
         #expect(await updates.next()?.lines == ["update 2 1", "update 3 2", "update 4 3"])
     }
 
-    @Test("all is read again also if what objects show changes during a reading")
+    @Test("a change of shared data during a read triggers a full read too")
     func readAgainLater() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()
@@ -108,7 +108,7 @@ struct QueryControllerTests {
         #expect(names == Array(repeating: "Anna", count: 5))
     }
 
-    @Test("a property that is not updatable makes no update, and the object is current all the same", .proves("QC-5"))
+    @Test("a non-updatable property makes no update, although the object is current", .proves("QC-5"))
     func updatable() async throws {
         let live = try LiveQuery(updatable: [\.position])
         try await live.controller.execute()
@@ -119,7 +119,7 @@ struct QueryControllerTests {
         #expect(await live.controller.objects.allSatisfy { !$0.isUnread })
     }
 
-    @Test("a wider window brings inserts, a narrower one deletes, and one that grew stays so", .proves("QC-6"))
+    @Test("a wider window inserts objects, a narrower one deletes them, and a grown one keeps its size", .proves("QC-6"))
     func window() async throws {
         let live = try LiveQuery(window: -2)
         try await live.controller.execute()
@@ -137,7 +137,7 @@ struct QueryControllerTests {
         await #expect(throws: StrataError.self) { try await live.controller.setPaginationWindow(0) }
     }
 
-    @Test("a window that is set while the result is being read is filled when the call returns")
+    @Test("a window set during a read is filled when the call returns")
     func windowDuringReading() async throws {
         let live = try LiveQuery(window: 1)
         await live.gate.close()
@@ -151,7 +151,7 @@ struct QueryControllerTests {
         #expect(await live.controller.paginationWindow == 3)
     }
 
-    @Test("executing while the result is being read is 5000; afterwards it reads anew and tells what is different", .proves("QC-8"))
+    @Test("executing during a read is error 5000; later it reads again and reports the differences", .proves("QC-8"))
     func executeTwice() async throws {
         let live = try LiveQuery()
         await live.gate.close()
@@ -168,7 +168,7 @@ struct QueryControllerTests {
         #expect(await updates.next()?.lines == ["insert 5 4"])
     }
 
-    @Test("changes that come during a reading are not lost")
+    @Test("changes during a read are not lost")
     func changesDuringReading() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()
@@ -183,7 +183,7 @@ struct QueryControllerTests {
         #expect(seen == ["insert 5 4", "insert 6 5", "insert 7 6", "insert 8 7", "insert 9 8"])
     }
 
-    @Test("a reading that fails leaves the result as it was; the next change is another attempt")
+    @Test("a failed read keeps the previous result, and the next change retries it")
     func failure() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()
@@ -197,7 +197,7 @@ struct QueryControllerTests {
         #expect(await live.controller.failure == nil)
     }
 
-    @Test("updates end with the notices, and with the controller")
+    @Test("updates end with the change notifications and with the controller")
     func end() async throws {
         let live = try LiveQuery()
         try await live.controller.execute()

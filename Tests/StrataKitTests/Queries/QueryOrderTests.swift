@@ -8,7 +8,7 @@ import Testing
 @Suite("order and extent of results")
 struct QueryOrderTests {
     @Test(
-        "a result is in the order of its keys, with absent values first if ascending", .proves("QRY-6"),
+        "a result is ordered by its keys, with absent values first if ascending", .proves("QRY-6"),
         arguments: [
             ("lastMessage.receivedAt", true, "3 1 2 4"), ("lastMessage.receivedAt", false, "4 2 1 3"), ("createdAt", false, "4 3 2 1"),
             ("metadata.title", true, "2 3 1 4"), ("metadata.title", false, "4 1 3 2"), ("isDistinct", true, "2 4 1 3"),
@@ -19,20 +19,20 @@ struct QueryOrderTests {
         #expect(try QueryStore().list(query).joined(separator: " ") == expected)
     }
 
-    @Test("messages by position have those that are not sent at the end", .proves("MSG-5"))
+    @Test("unsent messages are last in the order by position", .proves("MSG-5"))
     func position() throws {
         let store = try QueryStore()
         #expect(try store.list(Query<Message>(sortBy: [.ascending(\.position)])) == ["1", "2", "3", "5", "4"])
         #expect(try store.list(Query<Message>(sortBy: [.descending(\.position)])) == ["4", "5", "3", "2", "1"])
     }
 
-    @Test("a later key orders what is equal in an earlier one", .proves("QRY-6"))
+    @Test("a later key orders equal values of an earlier one", .proves("QRY-6"))
     func severalKeys() throws {
         let query = Query<Message>(sortBy: [.descending(\.isUnread), .ascending(\.sender.displayName), .descending(\.sentAt)])
         #expect(try QueryStore().list(query) == ["3", "5", "4", "2", "1"])
     }
 
-    @Test("ties are in the order of ids, in the direction of the last key", .proves("QRY-6"))
+    @Test("ties are ordered by id, in the direction of the last key", .proves("QRY-6"))
     func ties() throws {
         let store = try QueryStore(isEmpty: true)
         for number in [3, 1, 2] { try store.addConversation(number, ["me"], created: 7) }
@@ -42,7 +42,7 @@ struct QueryOrderTests {
     }
 
     @Test(
-        "what has many values, and what does not exist, is 12002", .proves("QRY-8"),
+        "sorting by a multi-valued or unknown property is error 12002", .proves("QRY-8"),
         arguments: ["participants", "metadata", "metadata.", "lunch", ""])
     func unsortable(name: String) {
         expectStrataError(.unsupportedSort) { _ = try Query<Conversation>.SortDescriptor(name, ascending: true) }
@@ -57,7 +57,7 @@ struct QueryOrderTests {
     }
 
     @Test(
-        "limit and offset cut a part out; an offset without a limit has no effect", .proves("QRY-5"),
+        "limit and offset select a part; an offset without a limit has no effect", .proves("QRY-5"),
         arguments: [(2, 0, "1 2"), (2, 1, "2 3"), (9, 3, "4"), (2, 9, ""), (0, 0, ""), (nil, 2, "1 2 3 4")] as [(Int?, Int, String)])
     func extent(limit: Int?, offset: Int, expected: String) throws {
         #expect(try QueryStore().list(Query<Conversation>(limit: limit, offset: offset)).joined(separator: " ") == expected)
@@ -70,7 +70,7 @@ struct QueryOrderTests {
         expectStrataError(.invalidArgument) { _ = try store.list(Query<Message>(offset: -1)) }
     }
 
-    @Test("ids and count are those of the objects for every kind", .proves("QRY-7"))
+    @Test("every kind of query can return objects, ids and a count", .proves("QRY-7"))
     func kinds() throws {
         let store = try QueryStore()
         #expect(try store.list(Query<MessagePart>(sortBy: [.ascending(\.size)])) == ["2.0", "4.0", "1.0", "5.0", "3.0", "2.1"])
@@ -79,7 +79,7 @@ struct QueryOrderTests {
         #expect(try store.read { try $0.ids(Query<Identity>(limit: 1)) } == ["layer:///identities/ana"])
     }
 
-    @Test("an object comes once, however many of its parts or participants match", .proves("QRY-7"))
+    @Test("an object appears once, however many of its parts or participants match", .proves("QRY-7"))
     func once() throws {
         let store = try QueryStore()
         #expect(try store.list(Query<Message>(where: { $0.conversationID == Example.conversation(1) && $0.parts.size > 1 })) == ["1", "2"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("how SQLite carries out the usual queries")
+@Suite("query plans of SQLite")
 struct QueryPlanTests {
     private func plan<Element>(_ query: Query<Element>, _ sql: (CompiledQuery<Element>) -> SQL = { $0.rows() }) throws -> [String] {
         try QueryStore(isEmpty: true)
@@ -21,7 +21,7 @@ struct QueryPlanTests {
         #expect(plan.allSatisfy { $0.contains("INDEX \(index)") }, "\(plan)", sourceLocation: sourceLocation)
     }
 
-    @Test("the newest conversations are a walk over an index")
+    @Test("the newest conversations are read by an index scan")
     func mainScreen() throws {
         let query = Query<Conversation>(sortBy: [.descending(\.lastMessage.receivedAt)], limit: 20)
         expectIndex("conversation_last_received", try plan(query))
@@ -30,13 +30,13 @@ struct QueryPlanTests {
         expectIndex("conversation_created", try plan(Query<Conversation>(sortBy: [.ascending(\.createdAt)], limit: 20)))
     }
 
-    @Test("the newest conversations with unread messages are too")
+    @Test("the newest conversations with unread messages are read by an index scan")
     func unreadConversations() throws {
         let query = Query<Conversation>(where: { $0.hasUnreadMessages == true }, sortBy: [.descending(\.lastMessage.receivedAt)], limit: 20)
         expectIndex("conversation_last_received", try plan(query))
     }
 
-    @Test("the messages of a conversation by position are a walk over an index, in both directions")
+    @Test("the messages of a conversation by position are read by an index scan, in both directions")
     func messagesOfConversation() throws {
         let query = Query<Message>(where: { $0.conversationID == Example.conversation(1) }, sortBy: [.ascending(\.position)])
         expectIndex("message_order", try plan(query))
@@ -44,14 +44,14 @@ struct QueryPlanTests {
         expectIndex("message_order", try plan(query) { $0.count })
     }
 
-    @Test("unread messages are counted over an index that has no others")
+    @Test("unread messages are counted by an index of unread messages only")
     func unreadMessages() throws {
         expectIndex("message_unread", try plan(Query<Message>(where: { $0.isUnread == true })) { $0.count })
         let query = Query<Message>(where: { $0.conversationID == Example.conversation(1) && $0.isUnread == true })
         expectIndex("message_unread", try plan(query) { $0.count })
     }
 
-    @Test("what is found by id is found by an index, for every kind")
+    @Test("every kind of object is found by id through an index")
     func ids() throws {
         expectIndex("sqlite_autoindex_conversation_1", try plan(Query<Conversation>(where: { $0.id == Example.conversation(1) })))
         expectIndex("sqlite_autoindex_message_1", try plan(Query<Message>(where: { $0.id == Example.message(1) })))
@@ -60,7 +60,7 @@ struct QueryPlanTests {
         #expect(part.contains { $0.contains("INDEX part_id") } && !part.contains { $0.hasPrefix("SCAN") }, "\(part)")
     }
 
-    @Test("the parts of a conversation's messages are found without a scan")
+    @Test("the parts of a conversation's messages are found without a table scan")
     func parts() throws {
         let plan = try plan(Query<MessagePart>(where: { $0.conversationID == Example.conversation(1) && $0.mimeType == "image/png" }))
         #expect(!plan.contains { $0.hasPrefix("SCAN") }, "\(plan)")

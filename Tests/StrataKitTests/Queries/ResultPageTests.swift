@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("the part of a result that is shown, read from the store")
+@Suite("the visible page of a result")
 struct ResultPageTests {
     /// Creates a store with messages 1 to 9 of one conversation at the positions 10, 20, … 90. Messages in `gone` are
     /// omitted; `more` adds messages at other positions.
@@ -27,18 +27,18 @@ struct ResultPageTests {
     }
 
     @Test(
-        "the first, the last, or all objects, and how many there are in all", .proves("QC-6"),
+        "a page has the first, the last, or all objects, and the total", .proves("QC-6"),
         arguments: [(nil, "1 2 3 4 5 6 7 8 9"), (2, "1 2"), (-2, "8 9"), (50, "1 2 3 4 5 6 7 8 9"), (-50, "1 2 3 4 5 6 7 8 9")] as [(Int?, String)])
     func ends(window: Int?, expected: String) throws {
         #expect(try page(store(), window: window) == (expected, 9, window))
     }
 
-    @Test("the limit and offset of the query bound what a window can show", .proves("QC-6"), arguments: [(2, "3 4"), (-2, "5 6"), (-9, "3 4 5 6")])
+    @Test("the limit and offset of the query restrict the window", .proves("QC-6"), arguments: [(2, "3 4"), (-2, "5 6"), (-9, "3 4 5 6")])
     func limited(window: Int, expected: String) throws {
         #expect(try page(store(), window: window, limit: 4, offset: 2) == (expected, 4, window))
     }
 
-    @Test("objects that come in between those shown widen the window, at both ends, with and without a limit", .proves("QC-6"))
+    @Test("objects inserted between visible ones widen the window, at both ends, with and without a limit", .proves("QC-6"))
     func growth() throws {
         #expect(try page(store(more: [20: 15]), window: 3, shown: [1, 2, 3]) == ("1 20 2 3", 10, 4))
         #expect(try page(store(more: [20: 85, 21: 99]), window: -2, shown: [8, 9]) == ("8 20 9 21", 11, -4))
@@ -46,7 +46,7 @@ struct ResultPageTests {
         #expect(try page(store(more: [20: 35]), window: -2, shown: [3, 4], limit: 5) == ("3 20 4", 5, -3))
     }
 
-    @Test("deleted objects make room for others")
+    @Test("deleted objects are replaced by others")
     func deletion() throws {
         #expect(try page(store(gone: [2]), window: 3, shown: [1, 2, 3]) == ("1 3 4", 8, 3))
         #expect(try page(store(gone: [1, 2, 3]), window: 3, shown: [1, 2, 3]) == ("4 5 6", 6, 3))

@@ -17,7 +17,7 @@ private func list(_ names: String) -> [Identity] { names.map { identity(String($
 @Suite("updates of a query's result")
 struct ResultUpdateTests {
     @Test(
-        "a change of the list is told by the fewest inserts, deletes and moves", .proves("QC-2"),
+        "a list change has the fewest inserts, deletes and moves", .proves("QC-2"),
         arguments: [
             ("abc", "abc", []), ("", "ab", ["insert a 0", "insert b 1"]), ("abc", "b", ["delete c 2", "delete a 0"]),
             ("abc", "cab", ["move c 2 0"]), ("abc", "bca", ["move a 0 2"]), ("abcd", "xbca", ["delete d 3", "insert x 0", "move a 0 3"]),
@@ -36,7 +36,7 @@ struct ResultUpdateTests {
         #expect(update.changes.map(\.newIndex) == [nil, 0])
     }
 
-    @Test("only properties that are updatable make updates; the list has the new state all the same", .proves("QC-5"))
+    @Test("only updatable properties make updates, although the list has the new state", .proves("QC-5"))
     func updatable() {
         let (old, new) = ([identity("a", "Ana", email: "x")], [identity("a", "Ana", email: "y")])
         #expect(ResultUpdate(from: old, to: new).lines == ["update a 0"])
@@ -47,7 +47,7 @@ struct ResultUpdateTests {
         #expect(ResultUpdate(from: list("ab"), to: list("ca"), updatable: []).lines == ["delete b 1", "insert c 0"])
     }
 
-    @Test("a property that comes to have a value, or loses it, has changed", .proves("QC-5"))
+    @Test("gaining or losing a value changes a property", .proves("QC-5"))
     func optionals() {
         let (without, with) = ([identity("a")], [identity("a", "Ana")])
         #expect(ResultUpdate(from: without, to: with, updatable: [\.displayName]).lines == ["update a 0"])
@@ -55,7 +55,7 @@ struct ResultUpdateTests {
         #expect(ResultUpdate(from: without, to: without, updatable: [\.displayName]).changes.isEmpty)
     }
 
-    @Test("an insert has a new index, a delete and an update an old one, a move both; the result after them comes with them", .proves("QC-2"))
+    @Test("inserts have a new index, deletes and updates an old one, moves both, followed by the result", .proves("QC-2"))
     func indexes() {
         let new = [identity("c"), identity("x"), identity("a", "Ana")]
         let update = ResultUpdate(from: list("abc"), to: new)
@@ -65,7 +65,7 @@ struct ResultUpdateTests {
         #expect(update.snapshotAfter == new)
     }
 
-    @Test("the same id twice in a list breaks nothing")
+    @Test("a duplicate id in a list does no harm")
     func duplicates() {
         for (old, new) in [("aa", "a"), ("a", "aa"), ("aba", "baa"), ("aab", "")] {
             #expect(applied(ResultUpdate(from: list(old), to: list(new)), to: list(old)) == list(new))
@@ -73,7 +73,7 @@ struct ResultUpdateTests {
     }
 
     @Test(
-        "the changes of an update lead from any list to any other, and are the fewest", .proves("QC-2", "QC-3"),
+        "the changes of an update lead from any list to any other, and are minimal", .proves("QC-2", "QC-3"),
         arguments: 1...400 as ClosedRange<UInt64>)
     func random(seed: UInt64) {
         var numbers = SeededGenerator(seed: seed)

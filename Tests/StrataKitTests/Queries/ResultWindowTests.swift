@@ -7,7 +7,7 @@ import Testing
 @Suite("pagination windows")
 struct ResultWindowTests {
     @Test(
-        "a window is the first objects, the last ones, or all", .proves("QC-6"),
+        "a window has the first objects, the last ones, or all", .proves("QC-6"),
         arguments: [(nil, 0..<10), (3, 0..<3), (-3, 7..<10), (20, 0..<10), (-20, 0..<10), (Int.min, 0..<10)] as [(Int?, Range<Int>)])
     func range(size: Int?, expected: Range<Int>) throws {
         #expect(try ResultWindow(paginationWindow: size).range(in: 10) == expected)
@@ -18,7 +18,7 @@ struct ResultWindowTests {
     func zero() { expectStrataError(.invalidArgument) { _ = try ResultWindow(paginationWindow: 0) } }
 
     @Test(
-        "a window grows with what comes in inside it, and with nothing else", .proves("QC-6"),
+        "a window grows only with objects inserted inside it", .proves("QC-6"),
         arguments: [
             // No insert; one inside; several inside; one after the last object; one before the first.
             (3, "abc", "abcd", 3), (3, "abc", "axbcd", 4), (3, "abc", "xaybzcd", 6), (3, "abc", "abcxd", 3), (3, "abc", "xabcd", 4),
@@ -44,7 +44,7 @@ struct ResultWindowTests {
     }
 
     @Test(
-        "of runs of equal length the one with the least end is taken",
+        "the run with the least end is chosen from runs of equal length",
         arguments: [([], []), ([5], [5]), ([3, 1, 2], [1, 2]), ([1, 2, 3], [1, 2, 3]), ([9, 1], [1]), ([2, 9, 1, 3], [1, 3])] as [([Int], [Int])])
     func subsequence(numbers: [Int], expected: [Int]) {
         #expect(longestIncreasingSubsequence(of: numbers).map { numbers[$0] } == expected)

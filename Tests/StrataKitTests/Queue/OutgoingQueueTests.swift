@@ -29,7 +29,7 @@ struct OutgoingQueueTests {
         #expect(Set(queue.conversations) == [chat, .test(2)])
     }
 
-    @Test("a change that moves to another conversation is found there, in its place")
+    @Test("a change that moves to another conversation is found there, in order")
     mutating func moving() {
         let first = add(.patchMetadata([]), in: .test(2))
         var moved = add(.sendMessage(StoreFixture.newMessage(.test(1))))
@@ -40,7 +40,7 @@ struct OutgoingQueueTests {
         #expect(!queue.hasOperations(in: chat))
     }
 
-    @Test("what differs from the store is named once")
+    @Test("each difference from the store is listed once")
     mutating func unsaved() {
         let first = add(.patchMetadata([]))
         let second = add(.patchMetadata([]))
@@ -52,7 +52,7 @@ struct OutgoingQueueTests {
         #expect(queue.takeUnsaved().isEmpty)
     }
 
-    @Test("numbers are not used twice, also of changes that are gone", .proves("MSG-5"))
+    @Test("sequence numbers are never reused, even of removed changes", .proves("MSG-5"))
     mutating func sequences() {
         let operation = add(.patchMetadata([]))
         queue.removeOperation(operation)
@@ -61,7 +61,7 @@ struct OutgoingQueueTests {
         #expect(reopened.appendChange(.patchMetadata([]), in: chat, id: UUID(), at: 0).sequence == 41)
     }
 
-    @Test("a change takes a free place, never that of another")
+    @Test("a change takes a free sequence number, never that of another")
     mutating func places() {
         let (first, second) = (add(.patchMetadata([])), add(.patchMetadata([])))
         queue.removeOperation(first)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("what is sent for a pending change")
+@Suite("requests for pending changes")
 struct OutgoingRequestTests {
     private let chat = ConversationID.test(1)
 
@@ -14,7 +14,7 @@ struct OutgoingRequestTests {
         OutgoingRequest(QueuedOperation(id: UUID(), sequence: 1, madeAt: 0, conversation: conversation, change: change), isOrdered: isOrdered)
     }
 
-    @Test("the creation of a conversation, with its id and metadata as a tree", .proves("CONV-36", "STORE-4", "META-12", "RCPT-8"))
+    @Test("a creation request has the conversation's id, and its metadata as a tree", .proves("CONV-36", "STORE-4", "META-12", "RCPT-8"))
     func createConversation() {
         var new = StoreFixture.newConversation(isDistinct: true, metadata: ["title": "Lunch", "theme.color": "FFF"])
         new.deliveryReceipts = false
@@ -25,7 +25,7 @@ struct OutgoingRequestTests {
         #expect(request(.createConversation(new)) == .socket(method: "Conversation.create", objectID: nil, data: data))
     }
 
-    @Test("a message, with the ids of its parts", .proves("STORE-4"))
+    @Test("a send request has the message with the ids of its parts", .proves("STORE-4"))
     func sendMessage() {
         var message = StoreFixture.newMessage(.test(2), "hi")
         message.parts.append(PartRecord(id: UUID(), mimeType: "image/png", size: 70_000, content: .test(5)))
@@ -43,7 +43,7 @@ struct OutgoingRequestTests {
         #expect(request(.sendMessage(message), isOrdered: true) == .socket(method: "Message.create", objectID: chat.layerID, data: data))
     }
 
-    @Test("steps of metadata: one text, a group, a deletion, and a deletion of all", .proves("META-14", "META-30"))
+    @Test("a metadata request has sets of one text or a group, and deletions of one path or of all", .proves("META-14", "META-30"))
     func patchMetadata() {
         let steps: [LocalChange.MetadataStep] = [
             StoreFixture.step("a.b", "1"), .init(path: "g", values: ["g.x": "1", "g.y.z": "2"]), StoreFixture.step("c", nil),
@@ -58,7 +58,7 @@ struct OutgoingRequestTests {
         #expect(request(.patchMetadata(steps)) == .rest(method: "PATCH", path: "/conversations/\(chat)", body: body, isIdempotent: true))
     }
 
-    @Test("participants")
+    @Test("a participants request has additions and removals")
     func changeParticipants() {
         let steps: [LocalChange.ParticipantStep] = [.init(user: WireJSON.cleo, isAdded: true), .init(user: WireJSON.ben, isAdded: false)]
         let body: JSONValue = [
@@ -68,7 +68,7 @@ struct OutgoingRequestTests {
         #expect(request(.changeParticipants(steps)) == .rest(method: "PATCH", path: "/conversations/\(chat)", body: body, isIdempotent: true))
     }
 
-    @Test("deletions: for the own devices up to a position", .proves("DEL-1", "CONV-41"))
+    @Test("deletion requests have a mode, and a position for the own devices", .proves("DEL-1", "CONV-41"))
     func deletions() {
         func path(_ change: LocalChange) -> String? {
             guard case .rest(let method, let path, let body, let isIdempotent)? = request(change) else { return nil }
@@ -81,7 +81,7 @@ struct OutgoingRequestTests {
         #expect(path(.deleteAnnouncement(.test(3))) == "/announcements/\(AnnouncementID.test(3))")
     }
 
-    @Test("receipts, of which deliveries carry no name")
+    @Test("receipt requests have an idempotency key, except deliveries")
     func receipts() {
         let ids: JSONValue = [.string(MessageID.test(2).layerID), .string(MessageID.test(3).layerID)]
         let path = "/conversations/\(chat)/receipts"
@@ -95,7 +95,7 @@ struct OutgoingRequestTests {
                 == .rest(method: "POST", path: "/announcements/\(AnnouncementID.test(3))/receipts", body: ["type": "read"], isIdempotent: true))
     }
 
-    @Test("people, with user ids as paths have them")
+    @Test("follow and block requests have encoded user ids in paths")
     func people() {
         let user = UserID(trusted: "a b/c")
         #expect(
@@ -106,7 +106,7 @@ struct OutgoingRequestTests {
         #expect(request(.unblock(user), in: nil) == .rest(method: "DELETE", path: "/blocks/users/a%20b%2Fc", body: nil, isIdempotent: true))
     }
 
-    @Test("the same change always gives the same bytes, also after the end of the app", .proves("STORE-4"))
+    @Test("a change always produces the same bytes, also after the end of the app", .proves("STORE-4"))
     func sameBytes() throws {
         let values = Dictionary(uniqueKeysWithValues: (1...40).map { ("g.k\($0)", "v") })
         let operation = QueuedOperation(
@@ -120,7 +120,7 @@ struct OutgoingRequestTests {
         #expect(bytes(stored) == bytes(operation))
     }
 
-    @Test("one key of a small value is fewer bytes than one large value", .proves("META-21"))
+    @Test("a change of one small value is smaller than one of a large value", .proves("META-21"))
     func size() {
         func size(_ value: String) -> Int {
             guard case .rest(_, _, let body, _)? = request(.patchMetadata([StoreFixture.step("a", value)])) else { return 0 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("which pending changes are sent now")
+@Suite("schedule of pending changes")
 struct OutgoingScheduleTests {
     private typealias Step = OutgoingSchedule.Step
 
@@ -32,7 +32,7 @@ struct OutgoingScheduleTests {
         if let operation = queue[id] { queue.removeOperation(operation) }
     }
 
-    @Test("creates follow each other without waiting, each depending on the one before", .proves("OFF-2"))
+    @Test("creates are sent without waiting, each depending on the previous one", .proves("OFF-2"))
     mutating func creates() {
         let creation = add(.createConversation(StoreFixture.newConversation()))
         let messages = [send(1), send(2)]
@@ -49,7 +49,7 @@ struct OutgoingScheduleTests {
         #expect(next() == [.send(alone, .socket(isOrdered: false))])
     }
 
-    @Test("other changes wait for all before them, and all after wait for them", .proves("OFF-2"))
+    @Test("other changes wait for all earlier ones, and later ones wait for them", .proves("OFF-2"))
     mutating func order() {
         let (first, change, second) = (send(1), patch(), send(2))
         #expect(next() == [.send(first, .socket(isOrdered: false))])
@@ -60,7 +60,7 @@ struct OutgoingScheduleTests {
         #expect(next() == [.send(second, .socket(isOrdered: false))])
     }
 
-    @Test("conversations do not wait for each other; the oldest change comes first", .proves("OFF-2"))
+    @Test("conversations do not wait for each other, and the oldest change goes first", .proves("OFF-2"))
     mutating func lanes() {
         let change = patch()
         _ = send(1)
@@ -68,7 +68,7 @@ struct OutgoingScheduleTests {
         #expect(next() == [.send(change, .rest), .send(message, .socket(isOrdered: false))])
     }
 
-    @Test("nothing follows a distinct creation before its answer", .proves("CONV-32"))
+    @Test("no change follows a distinct creation before its answer", .proves("CONV-32"))
     mutating func distinct() {
         let creation = add(.createConversation(StoreFixture.newConversation(isDistinct: true)))
         let message = send(1)
@@ -78,7 +78,7 @@ struct OutgoingScheduleTests {
         #expect(next() == [.send(message, .socket(isOrdered: false))])
     }
 
-    @Test("receipts go beside the queue, 4 at a time", .proves("OFF-3"))
+    @Test("receipts bypass the queue, 4 at a time", .proves("OFF-3"))
     mutating func receipts() {
         _ = patch()
         let receipts = (1...6).map { add(.markRead([.test($0)])) }
@@ -90,7 +90,7 @@ struct OutgoingScheduleTests {
         #expect(next() == [.send(message, .socket(isOrdered: false))])
     }
 
-    @Test("so many creates and requests are under way at once and no more")
+    @Test("the number of concurrent creates and requests is limited")
     mutating func limits() {
         for conversation in 1...6 { for number in 1...70 { _ = send(number, in: .test(conversation)) } }
         let creates = next()
@@ -101,7 +101,7 @@ struct OutgoingScheduleTests {
         #expect(next().count == OutgoingSchedule.requests)
     }
 
-    @Test("a message waits for its uploads, and the rest waits behind it", .proves("OFF-2"))
+    @Test("a message waits for its uploads, and later changes wait for the message", .proves("OFF-2"))
     mutating func uploads() {
         var message = StoreFixture.newMessage(.test(1))
         message.parts[0].body = nil
@@ -111,7 +111,7 @@ struct OutgoingScheduleTests {
         #expect(next().isEmpty)
     }
 
-    @Test("a lane rests after a failure, others do not", .proves("OFF-5"))
+    @Test("a failure pauses its own lane only", .proves("OFF-5"))
     mutating func rest() {
         let (mine, theirs) = (send(1), send(2, in: other))
         _ = next()
@@ -124,7 +124,7 @@ struct OutgoingScheduleTests {
         #expect(schedule.nextRetry == nil)
     }
 
-    @Test("a receipt that failed rests alone", .proves("OFF-3"))
+    @Test("a failed receipt pauses alone", .proves("OFF-3"))
     mutating func receiptRests() throws {
         let (first, second) = (add(.markRead([.test(1)])), add(.markRead([.test(2)])))
         _ = next()
@@ -134,7 +134,7 @@ struct OutgoingScheduleTests {
         #expect(next() == [.send(second, .rest)])
     }
 
-    @Test("a create that failed waits for the answers of those behind it, so that none passes another", .proves("OFF-2", "MSG-5"))
+    @Test("a failed create waits for the answers of later creates, so that none overtakes another", .proves("OFF-2", "MSG-5"))
     mutating func failedCreate() {
         let messages = [send(1), send(2), send(3)]
         _ = next()
@@ -150,7 +150,7 @@ struct OutgoingScheduleTests {
             ])
     }
 
-    @Test("after the loss of the socket creates are sent again in order, requests are still awaited")
+    @Test("after the loss of the socket creates are sent again in order, and requests still await their answers")
     mutating func socketLost() {
         let messages = [send(1), send(2)]
         _ = patch(in: other)
@@ -171,7 +171,7 @@ struct OutgoingScheduleTests {
         #expect(next().isEmpty)
     }
 
-    @Test("following waits for nothing in conversations")
+    @Test("follows do not wait for changes in conversations")
     mutating func people() {
         _ = patch()
         let follow = [add(.follow([WireJSON.cleo]), in: nil), add(.unfollow([WireJSON.cleo]), in: nil)]

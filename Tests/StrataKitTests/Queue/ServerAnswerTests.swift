@@ -6,7 +6,7 @@ import Testing
 @testable import ProtocolClient
 @testable import StrataKit
 
-@Suite("what an answer means for a pending change")
+@Suite("answers to pending changes")
 struct ServerAnswerTests {
     private func answer(_ success: Bool, _ data: JSONValue) -> ServerAnswer {
         let json: JSONValue = ["type": "response", "body": ["request_id": "1", "success": .bool(success), "data": data]]
@@ -17,7 +17,7 @@ struct ServerAnswerTests {
         answer(false, ["id": .string(id), "message": "words", "data": data])
     }
 
-    @Test("success has the object")
+    @Test("a success has the object")
     func success() throws {
         guard case .success(let object, let positions) = answer(true, ["id": "x"]) else { throw StrataError(.unknown, "no success") }
         #expect(object["id"].string == "x")
@@ -25,7 +25,7 @@ struct ServerAnswerTests {
     }
 
     @Test(
-        "an id that is in use, and a distinct conversation that exists, are successes with the object", .proves("OFF-7", "CONV-32"),
+        "an id in use, and an existing distinct conversation, are successes with the object", .proves("OFF-7", "CONV-32"),
         arguments: ["id_in_use", "conflict"])
     func exists(_ id: String) throws {
         guard case .success(let object, _) = refusal(id, ["id": "x"]) else { throw StrataError(.unknown, "no success") }
@@ -33,14 +33,14 @@ struct ServerAnswerTests {
     }
 
     @Test(
-        "content that is not on the server is told from other wrong properties",
+        "missing content on the server is distinguished from other invalid properties",
         arguments: [("parts.0.content", true), ("content", true), ("parts.0.body", false)])
     func contentGone(_ property: String, _ isGone: Bool) {
         let answer = refusal("invalid_property", ["property": .string(property)])
         #expect(isGone == { if case .contentGone = answer { true } else { false } }())
     }
 
-    @Test("an id that is in use by what this user cannot see any more had arrived; a conflict without the object is refused", .proves("OFF-7"))
+    @Test("an id in use by an inaccessible object is a success, and a conflict without the object is a refusal", .proves("OFF-7"))
     func existsUnseen() throws {
         guard case .success(let object, _) = refusal("id_in_use") else { throw StrataError(.unknown, "no success") }
         #expect(object == .null)
@@ -48,7 +48,7 @@ struct ServerAnswerTests {
     }
 
     @Test(
-        "refused for good, with the code that the app is told", .proves("ERR-4"),
+        "a permanent refusal has the error code for the app", .proves("ERR-4"),
         arguments: [
             ("not_found", StrataError.Code.conversationDeleted), ("access_denied", .userNotAParticipant), ("user_suspended", .notAuthenticated),
             ("invalid_header", .unknown), ("something_new", .unknown),
@@ -59,7 +59,7 @@ struct ServerAnswerTests {
     }
 
     @Test(
-        "a wrong value names metadata or the message", .proves("ERR-4"),
+        "an invalid value has the error code of metadata or of the message", .proves("ERR-4"),
         arguments: [("metadata.a", StrataError.Code.invalidValue), ("parts", .invalidMessage)])
     func invalid(_ property: String, _ code: StrataError.Code) throws {
         guard case .refused(let error) = refusal("invalid_property", ["property": .string(property)]) else {
@@ -69,7 +69,7 @@ struct ServerAnswerTests {
     }
 
     @Test(
-        "failures that may pass count as tries", .proves("OFF-5", "ERR-4"),
+        "transient failures count as attempts", .proves("OFF-5", "ERR-4"),
         arguments: ["service_unavailable", "rate_limit_exceeded", "request_timeout", "internal_server_error"])
     func transient(_ id: String) throws {
         guard case .retry(let error, true, nil) = refusal(id) else { throw StrataError(.unknown, "no retry") }
@@ -88,19 +88,19 @@ struct ServerAnswerTests {
         #expect(positions == .init(conversation: 12, user: 3))
     }
 
-    @Test("without an error id the status decides; the server's pause is kept", .proves("OFF-5"), arguments: [408, 429, 500, 503])
+    @Test("the status decides without an error id, and the server's pause is kept", .proves("OFF-5"), arguments: [408, 429, 500, 503])
     func status(_ status: Int) throws {
         guard case .retry(_, true, let pause) = answer(status, ["Retry-After": "7"]) else { throw StrataError(.unknown, "no retry") }
         #expect(pause == .seconds(7))
         guard case .refused = answer(422, [:], "<html>") else { throw StrataError(.unknown, "not refused") }
     }
 
-    @Test("a create that failed because of the one before does not count")
+    @Test("a create that failed because of its predecessor does not count")
     func predecessor() throws {
         guard case .retry(_, false, nil) = refusal("predecessor_failed") else { throw StrataError(.unknown, "no retry") }
     }
 
-    @Test("a session that is over stops the queue", .proves("OFF-9", "ERR-4"))
+    @Test("an ended session stops the queue", .proves("OFF-9", "ERR-4"))
     func signIn() throws {
         guard case .signInNeeded = refusal("authentication_required") else { throw StrataError(.unknown, "no sign-in") }
     }

@@ -2,7 +2,7 @@
 import RequirementTrait
 import Testing
 
-@Suite("finding out what tests prove")
+@Suite("extracting proofs from tests")
 struct ProofTests {
     private func proofs(_ source: String) throws -> [Proof] { try Proof.all(in: source, file: "T.swift") }
 
@@ -10,7 +10,7 @@ struct ProofTests {
         Proof(name: name, isSuite: isSuite, file: "T.swift", ids: ids)
     }
 
-    @Test("tests and suites are found with their display names, in their order")
+    @Test("tests and suites are found with their display names, in order")
     func found() throws {
         let source = #"""
             @Suite("all of it", .serialized, .proves("ONE-1"))
@@ -23,7 +23,7 @@ struct ProofTests {
         #expect(try proofs(source) == [proof("all of it", "ONE-1", isSuite: true), proof("it \"goes\"", "ONE-2", "ONE-3")])
     }
 
-    @Test("a test without display name is called like its function")
+    @Test("a test without display name has its function's name")
     func functionName() throws {
         let source = "@Test(.proves(\"ONE-1\")) @available(*, noasync) func goes() {}\n@Test(.proves(\"ONE-2\")) func `it is`() {}"
         #expect(try proofs(source) == [proof("goes", "ONE-1"), proof("it is", "ONE-2")])
@@ -39,7 +39,7 @@ struct ProofTests {
         #expect(try proofs(source + "\n@Test(\"b\", .proves(\"ONE-2\")) func b() {}") == [proof("b", "ONE-2")])
     }
 
-    @Test("what cannot be understood is refused, with its file")
+    @Test("unparsable code is refused, with its file")
     func refused() {
         expect(.outsideAttribute("T.swift"), "let trait: Proves = .proves(\"ONE-1\")")
         expect(.notLiterals("T.swift"), "@Test(\"a\", .proves(id)) func a() {}")

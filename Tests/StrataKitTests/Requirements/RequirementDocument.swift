@@ -42,23 +42,22 @@ extension RequirementDocument {
     var text: String {
         var lines = Self.introduction + counts
         for group in groups {
-            lines += ["", "## \(group.title)", "", "| Id | What StrataKit does | Shown by |", "|---|---|---|"]
+            lines += ["", "## \(group.title)", "", "| Id | Requirement | Tests |", "|---|---|---|"]
             lines += group.requirements.map { "| \($0.id) | \(Self.cell($0.sentence)) | \(shown($0)) |" }
         }
         return (lines + open).joined(separator: "\n") + "\n"
     }
 
     private static let introduction = [
-        "# What StrataKit does", "",
-        "StrataKit is the client library in `Clients/StrataKit`. Each row of these tables is one thing that it does for an app, and names the tests that",
-        "prove it, or says why no test can be here. What is marked \"not yet\" is meant to be so, and no test shows it. A test names its rows with",
-        "`.proves(\"…\")`. The file is made from `Tests/StrataKitTests/Requirements` and from the sources of the tests, and `RequirementTests` compares it.",
-        "To write it anew:", "",
+        "# StrataKit requirements", "",
+        "StrataKit is the client library in `Clients/StrataKit`. Each row is a requirement, with the tests that prove it, or the reason",
+        "why none can run here. \"not yet\" marks an intended requirement that no test proves. Tests name their rows with `.proves(\"…\")`.",
+        "`RequirementTests` compares this file with `Tests/StrataKitTests/Requirements` and the sources of the tests. To rewrite it:", "",
         "    STRATA_STRATAKIT_WRITE=1 make test ARGS=\"--filter RequirementTests\"", "",
     ]
 
     private var counts: [String] {
-        var lines = ["| | Rows | Shown | No test can be here | Not shown yet |", "|---|--:|--:|--:|--:|"]
+        var lines = ["| | Rows | Shown | Not testable here | Not shown yet |", "|---|--:|--:|--:|--:|"]
         lines += groups.map { count($0.title, $0.requirements) }
         return lines + [count("all", requirements)]
     }

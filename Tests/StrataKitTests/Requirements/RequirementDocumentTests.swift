@@ -16,7 +16,7 @@ struct RequirementDocumentTests {
         Proof(name: name, isSuite: isSuite, file: file, ids: ids)
     }
 
-    @Test("a row links the tests that prove it, by file")
+    @Test("a row links its tests by file")
     func links() {
         let text = document(proof("it goes on", "Tests/B.swift", "ONE-2"), proof("it *goes*", "Tests/A.swift", "ONE-2")).text
         #expect(text.contains("| ONE-2 | It goes. | [it \\*goes\\*](../Tests/A.swift); [it goes on](../Tests/B.swift) |\n"))
@@ -28,17 +28,17 @@ struct RequirementDocumentTests {
         #expect(document(a, b).text == document(b, a).text)
     }
 
-    @Test("a suite proves with all of its tests")
+    @Test("a suite proves its rows with all of its tests")
     func suite() {
         #expect(document(proof("going", "Tests/A.swift", "ONE-2", isSuite: true)).text.contains("[all of going](../Tests/A.swift)"))
     }
 
-    @Test("code keeps its characters, but for those that would end the cell")
+    @Test("code keeps its characters, except those that would end the cell")
     func code() {
         #expect(document().text.contains("| ONE-1 | It is `a_b \\| c`. | not yet |\n"))
     }
 
-    @Test("rows without a test are counted and listed, exempt ones give the reason")
+    @Test("rows without a test are counted and listed, and exempt ones have a reason")
     func open() {
         let text = document(proof("is", "Tests/A.swift", "ONE-1")).text
         #expect(text.contains("| Things | 3 | 1 | 1 | 1 |\n"))
@@ -47,7 +47,7 @@ struct RequirementDocumentTests {
         #expect(!document(proof("all", "Tests/A.swift", "ONE-1", "ONE-2")).text.contains("## Not shown yet"))
     }
 
-    @Test("an unknown id and a test of an exempt row are problems, a row without a test only if all must be proven")
+    @Test("an unknown id and a test of an exempt row are problems; an untested row is one if all must be proven")
     func problems() {
         let document = document(proof("x", "Tests/A.swift", "ONE-1", "TWO-1", "ONE-3"))
         let wrong = ["TWO-1 is not a requirement; named in Tests/A.swift", "ONE-3 is exempt, and has a test in Tests/A.swift"]

@@ -3,9 +3,9 @@ import Foundation
 import RequirementTrait
 import Testing
 
-@Suite("what StrataKit does, and the tests that prove it")
+@Suite("requirements of StrataKit and their tests")
 struct RequirementTests {
-    @Test("docs/stratakit.md is what the requirements and the tests say")
+    @Test("docs/stratakit.md agrees with the requirements and tests")
     func document() throws {
         let text = RequirementDocument(groups: Requirements.groups, proofs: try Repository.proofs()).text
         if ProcessInfo.processInfo.environment["STRATA_STRATAKIT_WRITE"] == "1" {
@@ -18,7 +18,7 @@ struct RequirementTests {
         Issue.record("docs/stratakit.md is not up to date; run this test with STRATA_STRATAKIT_WRITE=1:\n\(lines.prefix(20).joined(separator: "\n"))")
     }
 
-    @Test("tests name only requirements that there are and that can be tested here")
+    @Test("tests name only existing requirements that are testable here")
     func problems() throws {
         let document = RequirementDocument(groups: Requirements.groups, proofs: try Repository.proofs())
         let problems = document.problems(everyRowMustBeProven: Requirements.everyRowMustBeProven)
@@ -37,7 +37,7 @@ struct RequirementTests {
         #expect(zip(keys, keys.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
     }
 
-    @Test("sentences end, and reasons say what would be needed", arguments: Requirements.groups)
+    @Test("requirements are complete sentences, and exemptions name their needs", arguments: Requirements.groups)
     func sentences(_ group: RequirementGroup) {
         for requirement in group.requirements {
             #expect(requirement.sentence.hasSuffix("."), "\(requirement.id)")
@@ -45,7 +45,7 @@ struct RequirementTests {
         }
     }
 
-    @Test("no two groups have a prefix in common")
+    @Test("two groups have no common prefix")
     func prefixes() {
         let prefixes = Requirements.groups.flatMap(\.prefixes)
         #expect(Set(prefixes).count == prefixes.count)

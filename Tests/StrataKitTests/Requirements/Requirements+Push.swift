@@ -6,19 +6,19 @@ extension Requirements {
         requirements: [
             Requirement(
                 id: "PUSH-1",
-                "A device token is kept and sent with each connection; nil removes that of this device.",
+                "A device token is stored and sent with each connection; nil removes this device's token.",
                 exempt: "needs Apple's push service"),
             Requirement(
                 id: "PUSH-2",
-                "`synchronize(withRemoteNotification:)` fetches what a notification is about, and returns nil for those of other senders.",
+                "`synchronize(withRemoteNotification:)` fetches a notification's objects, and returns nil for notifications of other senders.",
                 exempt: "needs Apple's push service"),
             Requirement(
                 id: "PUSH-3",
-                "A message carries the text of its notification, which may differ for single participants.",
+                "A message carries its notification text, which may differ per participant.",
                 exempt: "needs Apple's push service"),
             Requirement(
                 id: "PUSH-4",
                 "On Linux there are no calls for device tokens and background transfers.",
-                exempt: "needs an Apple platform, which alone has such calls"),
+                exempt: "needs these calls, which exist only on Apple platforms"),
         ])
 }

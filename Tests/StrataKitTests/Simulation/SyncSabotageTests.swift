@@ -5,9 +5,9 @@ import Testing
 @testable import StrataKit
 
 /// Devices that violate a rule are detected, which shows that the simulation can prove the absence of violations.
-@Suite("What the simulation of the synchronization sees")
+@Suite("Sabotage of the simulated synchronization")
 struct SyncSabotageTests {
-    @Test("A device that breaks a rule does not keep what is promised", .long, arguments: Sabotage.allCases)
+    @Test("A device that breaks a rule violates a promise", .long, arguments: Sabotage.allCases)
     func sabotage(_ sabotage: Sabotage) async throws {
         let faultless = Self.history(for: sabotage)
         var history = faultless

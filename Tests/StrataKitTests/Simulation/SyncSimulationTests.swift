@@ -40,12 +40,12 @@ struct SyncSimulationTests {
         return faults
     }
 
-    @Test("Without faults, all devices come to what the server has")
+    @Test("Without faults, all devices reach the server's state")
     func withoutFaults() async throws { try await SimulationSeeds.run(Self.calm, count: 20) }
 
-    @Test("With lost answers, cut connections, failed loads and killed devices, all come to what the server has, and each change takes effect once")
+    @Test("With lost answers, cut connections, failed loads and killed devices, all reach the server's state, and each change takes effect once")
     func withFaults() async throws { try await SimulationSeeds.run(Self.hostile, count: 40) }
 
-    @Test("After the database was put back, all devices come to what it has then")
+    @Test("After the database was restored, all devices reach its state")
     func afterRestore() async throws { try await SimulationSeeds.run(Self.restored, count: 20) }
 }

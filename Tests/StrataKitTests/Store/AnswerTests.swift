@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("until when an answered change is shown on top")
+@Suite("end of the overlay of answered changes")
 struct AnswerTests {
     private let store: StoreFixture
     private let chat = ConversationID.test(1)
@@ -22,7 +22,7 @@ struct AnswerTests {
 
     private func finish(open: (ConversationID, Int64)? = nil) throws { try store.write { try $0.finishOperations(in: [chat], open: open) } }
 
-    @Test("until the packets up to its position have come", .proves("OFF-8", "META-33"))
+    @Test("an answered change stays on top until the packets up to its position arrive", .proves("OFF-8", "META-33"))
     func position() throws {
         try store.set("title", "mine", in: chat)
         try store.succeed(store.queue[0], at: 3)
@@ -36,7 +36,7 @@ struct AnswerTests {
         #expect(try store.metadata(of: chat) == ["title": "later"])
     }
 
-    @Test("not while more packets of that position may come")
+    @Test("an answered change stays on top while more packets of its position may arrive")
     func open() throws {
         try store.set("title", "mine", in: chat)
         try store.succeed(store.queue[0], at: 2)
@@ -48,7 +48,7 @@ struct AnswerTests {
         #expect(store.queue.isEmpty)
     }
 
-    @Test("an answer that comes after the packets ends it at once")
+    @Test("an answer after its packets ends the change at once")
     func late() throws {
         try store.set("title", "mine", in: chat)
         try store.apply(metadata(at: 2, "mine"), metadata(at: 3, "theirs"))
@@ -58,7 +58,7 @@ struct AnswerTests {
         #expect(try store.metadata(of: chat) == ["title": "theirs"])
     }
 
-    @Test("both positions are waited for where an answer has both")
+    @Test("an answer with two positions waits for both")
     func both() throws {
         try store.addMessages(2...2, in: chat)
         try store.write { try $0.deleteConversation(chat, mode: .myDevices) }
@@ -70,14 +70,14 @@ struct AnswerTests {
         #expect(try store.conversation(chat) == nil)
     }
 
-    @Test("an answer without positions, or with 0, is contained in everything", arguments: [nil, 0] as [Int64?])
+    @Test("an answer without a position, or with 0, ends the change at once", arguments: [nil, 0] as [Int64?])
     func noPosition(_ position: Int64?) throws {
         try store.set("title", "mine", in: chat)
         try store.succeed(store.queue[0], at: position)
         #expect(store.queue.isEmpty)
     }
 
-    @Test("a replay that was asked for after the answer ends it", .proves("OFF-8"))
+    @Test("a replay that was requested after the answer ends the change", .proves("OFF-8"))
     func replayed() throws {
         try store.set("title", "mine", in: chat)
         try store.send(.test(10), in: chat)
@@ -88,7 +88,7 @@ struct AnswerTests {
         #expect(try store.metadata(of: chat) == ["title": "Lunch"])
     }
 
-    @Test("the creation in the answer replaces the draft, with the server's time", .proves("CONV-35", "CONV-37", "OFF-7"))
+    @Test("the creation in an answer replaces the draft, with the server's time", .proves("CONV-35", "CONV-37", "OFF-7"))
     func creation() throws {
         let new = try store.write { try $0.createDraft(StoreFixture.newConversation(metadata: ["a": "b"])) }.value
         try store.send(.test(10), in: new)
@@ -98,7 +98,7 @@ struct AnswerTests {
         #expect(try store.progress(of: new)?.oldest == 0)
     }
 
-    @Test("an older object in an answer does not replace what is newer")
+    @Test("an older object in an answer does not replace a newer one")
     func olderObject() throws {
         let new = try store.write { try $0.createDraft(StoreFixture.newConversation()) }.value
         try store.send(.test(10), in: new)
@@ -107,7 +107,7 @@ struct AnswerTests {
         #expect(try store.metadata(of: new) == ["a": "new"])
     }
 
-    @Test("a confirmed delivery is over with its answer")
+    @Test("a confirmed delivery ends with its answer")
     func delivery() throws {
         try store.apply(WireJSON.created(WireJSON.message(.test(2), in: chat, at: 2, statuses: [WireJSON.ana: "sent"])))
         try store.succeed(store.queue[0])

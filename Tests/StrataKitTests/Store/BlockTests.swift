@@ -23,7 +23,7 @@ struct BlockTests {
         try store.apply(WireJSON.change("update", "Identity", user.layerID, user: position, [WireJSON.set("blocked", .bool(isBlocked))])).words
     }
 
-    @Test("several users are blocked at once and shown so at once; the opposite before it was sent is nothing", .proves("POL-2"))
+    @Test("several users are blocked together and shown as blocked at once; an unsent opposite change cancels out", .proves("POL-2"))
     func opposites() throws {
         #expect(try block(dora, emil, WireJSON.ana) == ["identity create", "identity create"])
         #expect(store.pending == [.block(dora), .block(emil)])
@@ -36,7 +36,7 @@ struct BlockTests {
         #expect(try isBlocked(emil) == true)
     }
 
-    @Test("what was sent is undone by another change, and that by a third", .proves("POL-2"))
+    @Test("another change reverts a sent one, and a third reverts that", .proves("POL-2"))
     func sent() throws {
         _ = try block(dora)
         try store.attempt(store.queue[0])
@@ -47,7 +47,7 @@ struct BlockTests {
         #expect(try isBlocked(dora) == true)
     }
 
-    @Test("what the server tells is shown, of users who were never heard of, too; what it told already needs no change", .proves("POL-1"))
+    @Test("blocks from the server are shown, also of unknown users, and repeating one makes no change", .proves("POL-1"))
     func told() throws {
         #expect(try told(dora, true) == ["identity create"])
         #expect(try isBlocked(dora) == true)
@@ -63,14 +63,14 @@ struct BlockTests {
         #expect(try isBlocked(dora) == true)
     }
 
-    @Test("a refused change is taken back")
+    @Test("a refused change is reverted")
     func refused() throws {
         _ = try block(dora)
         _ = try store.refuse(store.queue[0])
         #expect(try isBlocked(dora) ?? false == false)
     }
 
-    @Test("a list that is loaded anew says who is blocked, but for changes that are pending", .proves("POL-1"))
+    @Test("a reloaded block list determines who is blocked, except for pending changes", .proves("POL-1"))
     func listed() throws {
         _ = try told(dora, true)
         _ = try told(emil, true, at: 2)
@@ -86,7 +86,7 @@ struct BlockTests {
         #expect(try identity(emil)?.displayName == "Emil")
     }
 
-    @Test("a conversation with a blocked user alone is refused; with another one it is not", .proves("CONV-33"))
+    @Test("a conversation with only a blocked user is refused; one with another user too is accepted", .proves("CONV-33"))
     func conversations() throws {
         _ = try block(dora)
         func new(_ others: UserID...) -> LocalChange.NewConversation {

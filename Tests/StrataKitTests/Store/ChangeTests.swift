@@ -18,7 +18,7 @@ struct ChangeTests {
         try store.apply(WireJSON.allRead(chat, by: WireJSON.ana, upTo: 3, at: 4))
     }
 
-    @Test("a new message: its creation, the last message, unread and both totals", .proves("CHG-8", "CHG-7", "SYNC-18"))
+    @Test("a new message changes its conversation's last message, unread count and both totals", .proves("CHG-8", "CHG-7", "SYNC-18"))
     func newMessage() throws {
         let outcome = try store.apply(
             WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)), WireJSON.counts(of: chat, at: 5, unread: 1, total: 3))
@@ -33,7 +33,7 @@ struct ChangeTests {
         #expect(outcome.update("totalNumberOfUnreadMessages")?.after == .int(1))
     }
 
-    @Test("a second unread message does not change hasUnreadMessages, an own one no unread count", .proves("CHG-8", "CHG-6"))
+    @Test("a second unread message does not change hasUnreadMessages, and an own one no unread count", .proves("CHG-8", "CHG-6"))
     func furtherMessages() throws {
         try store.apply(WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)), WireJSON.counts(of: chat, at: 5, unread: 1, total: 3))
         let own = WireJSON.message(.test(6), in: chat, at: 6, from: WireJSON.ana)
@@ -41,7 +41,7 @@ struct ChangeTests {
         #expect(outcome.words == ["message create", "conversation update lastMessage", "conversation update totalNumberOfMessages"])
     }
 
-    @Test("creations before updates before deletions, conversations before messages", .proves("CHG-5"))
+    @Test("creations precede updates, updates precede deletions, and conversations precede messages", .proves("CHG-5"))
     func order() throws {
         let outcome = try store.apply(
             WireJSON.deleted(.test(2), in: chat, at: 5), WireJSON.updated(.test(3), in: chat, at: 6, WireJSON.status("read", of: WireJSON.cleo)),
@@ -54,7 +54,7 @@ struct ChangeTests {
             ])
     }
 
-    @Test("what is created and updated in one batch is one creation; what is created and deleted is nothing", .proves("CHG-6"))
+    @Test("an object created and updated in one batch is one creation; one created and deleted is no change", .proves("CHG-6"))
     func within() throws {
         let outcome = try store.apply(
             WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)),
@@ -65,14 +65,14 @@ struct ChangeTests {
         #expect(created.first?.recipientStatusByUserID[WireJSON.cleo] == .read)
     }
 
-    @Test("values that go back within a batch publish nothing", .proves("CHG-6"))
+    @Test("values that revert within a batch publish nothing", .proves("CHG-6"))
     func backAgain() throws {
         let outcome = try store.apply(
             WireJSON.updated(chat, at: 5, WireJSON.set("metadata.a", "b")), WireJSON.updated(chat, at: 6, WireJSON.delete("metadata.a")))
         #expect(outcome.changes.isEmpty)
     }
 
-    @Test("each changed property is a change of its own, with the object after all of them", .proves("CHG-1", "SYNC-17", "SYNC-19"))
+    @Test("each changed property is a separate change, with the object after all of them", .proves("CHG-1", "SYNC-17", "SYNC-19"))
     func properties() throws {
         let outcome = try store.apply(WireJSON.updated(chat, at: 5, WireJSON.set("metadata.a", "b"), WireJSON.set("distinct", true)))
         #expect(outcome.words == ["conversation update metadata", "conversation update isDistinct"])
@@ -84,7 +84,7 @@ struct ChangeTests {
         }
     }
 
-    @Test("what a deletion tells of is as it was, and marked as deleted", .proves("CHG-1", "DEL-3"))
+    @Test("a deletion has the object's last state, marked as deleted", .proves("CHG-1", "DEL-3"))
     func deletion() throws {
         let outcome = try store.apply(WireJSON.deleted(chat))
         let deleted = outcome.changes.compactMap { change in if case .conversation(let conversation) = change.object { conversation } else { nil } }
@@ -92,7 +92,7 @@ struct ChangeTests {
         #expect(deleted.first?.lastMessage?.id == .test(3))
     }
 
-    @Test("the store has what the changes tell of", .proves("CHG-4", "STORE-5"))
+    @Test("published changes agree with the store", .proves("CHG-4", "STORE-5"))
     func stored() throws {
         let outcome = try store.apply(WireJSON.updated(chat, at: 5, WireJSON.set("metadata.a", "b")))
         guard case .conversation(let published)? = outcome.changes.first?.object else { throw StrataError(.unknown, "no change") }

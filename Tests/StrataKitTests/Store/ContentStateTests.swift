@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("where the content of parts is")
+@Suite("states of part content")
 struct ContentStateTests {
     private let store: StoreFixture
     private let chat = ConversationID.test(1)
@@ -36,7 +36,7 @@ struct ContentStateTests {
 
     private func parts(_ number: Int) throws -> MessagePart { try #require(try store.message(.test(number))?.parts.first) }
 
-    @Test("all parts with the same content have it at once, and lose it together", .proves("PART-6"))
+    @Test("all parts with the same content get it at once and lose it together", .proves("PART-6"))
     func shared() throws {
         try add(2, content)
         try add(3, content)
@@ -50,7 +50,7 @@ struct ContentStateTests {
         #expect(try store.core.read { try $0.unusedFiles(among: ["a.png"]) } == ["a.png"])
     }
 
-    @Test("a download that fails, or that the end of the app interrupts, leaves the part ready for download")
+    @Test("a failed or interrupted download leaves the part ready for download")
     func interrupted() throws {
         try add(2, content)
         for end in [{ try $0.downloadFailed(content) }, { try $0.resetTransfers() }] as [(StoreTransaction) throws -> Void] {
@@ -60,7 +60,7 @@ struct ContentStateTests {
         }
     }
 
-    @Test("what the server tells again does not take the content away, unless it is another")
+    @Test("a repeated packet keeps the content, unless it names another")
     func toldAgain() throws {
         try add(2, content)
         try store.write { try $0.downloaded(content, file: "a.png") }
@@ -72,7 +72,7 @@ struct ContentStateTests {
         #expect(try parts(2).transferStatus == .readyForDownload)
     }
 
-    @Test("content comes by itself if it was never here, that of the newest messages first", .proves("PART-5", "PART-7"))
+    @Test("only content that was never on the device downloads automatically, newest messages first", .proves("PART-5", "PART-7"))
     func neverDownloaded() throws {
         try add(2, .test(2), sentAt: "2018-05-04T09:31:02.000Z")
         try add(3, .test(3), sentAt: "2018-05-04T09:31:03.000Z")
@@ -90,7 +90,7 @@ struct ContentStateTests {
         #expect(try wanted(limit: 1) == [.test(3)])
     }
 
-    @Test("a file counts once, and what is not sent counts as not on the server", .proves("PART-7"))
+    @Test("a file counts once, and unsent content counts as not on the server", .proves("PART-7"))
     func files() throws {
         try add(2, content)
         try add(3, content)

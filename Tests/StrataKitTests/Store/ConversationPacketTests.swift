@@ -26,7 +26,7 @@ struct ConversationPacketTests {
         return outcome
     }
 
-    @Test("a creation brings the object as it is now", .proves("CONV-10", "META-36"))
+    @Test("a creation packet has the object's current state", .proves("CONV-10", "META-36"))
     func created() throws {
         let last = WireJSON.message(.test(9), in: .test(2), at: 6)
         let object = WireJSON.conversation(.test(2), at: 7, metadata: ["a": "b"], isDistinct: true, unread: 1, total: 3, last: last)
@@ -37,7 +37,7 @@ struct ConversationPacketTests {
         #expect(try store.progress(of: .test(2))?.applied == 7)
     }
 
-    @Test("how far a new conversation is synchronized is kept", .proves("STORE-1"))
+    @Test("the synchronized range of a new conversation is stored", .proves("STORE-1"))
     func progress() throws {
         let last = WireJSON.message(.test(9), in: .test(2), at: 6)
         try store.apply(WireJSON.created(WireJSON.conversation(.test(2), at: 7, unread: 4, total: 8, last: last)))
@@ -47,7 +47,7 @@ struct ConversationPacketTests {
         #expect(outcome.findings.unknownConversations.isEmpty && outcome.words == ["conversation update metadata"])
     }
 
-    @Test("metadata are set and deleted by path", .proves("META-1", "META-13", "CONV-13"))
+    @Test("metadata is set and deleted by path", .proves("META-1", "META-13", "CONV-13"))
     func metadata() throws {
         let outcome = try applyTwice(
             WireJSON.updated(chat, at: 2, WireJSON.set("metadata.trip.city", "Faro"), WireJSON.delete("metadata.trip.hotel")))
@@ -57,13 +57,13 @@ struct ConversationPacketTests {
         #expect(try store.metadata(of: chat) == [:])
     }
 
-    @Test("a whole replacement by other software is understood", .proves("META-32", "META-18"))
+    @Test("a complete replacement by other software is understood", .proves("META-32", "META-18"))
     func replaced() throws {
         _ = try applyTwice(WireJSON.updated(chat, at: 2, WireJSON.set("metadata", ["a b": "c", "ä": ["d": "e"]])))
         #expect(try store.metadata(of: chat) == ["a b": "c", "ä.d": "e"])
     }
 
-    @Test("what the object contains already is skipped, the same position is not", .proves("SYNC-5"))
+    @Test("changes before the object's position are skipped, those at the same position are not", .proves("SYNC-5"))
     func position() throws {
         try store.apply(WireJSON.updated(chat, at: 5, WireJSON.set("metadata.trip.city", "Faro")))
         #expect(try store.apply(WireJSON.updated(chat, at: 4, WireJSON.set("metadata.trip.city", "Old"), WireJSON.remove(ben))).changes.isEmpty)
@@ -82,7 +82,7 @@ struct ConversationPacketTests {
         #expect(try store.progress(of: chat)?.applied == 5)
     }
 
-    @Test("packets of the user's own log are applied whatever their place")
+    @Test("packets of the user's own log are applied at any position")
     func userPosition() throws {
         try store.apply(WireJSON.updated(chat, at: 5, WireJSON.set("metadata.a", "b")))
         _ = try applyTwice(WireJSON.counts(of: chat, user: 3, unread: 4, total: 9))
@@ -90,7 +90,7 @@ struct ConversationPacketTests {
         #expect(store.core.cursor.userPosition == 3)
     }
 
-    @Test("participants come and go; a new one has read all before", .proves("CONV-16"))
+    @Test("participants join and leave; a new one has read all earlier messages", .proves("CONV-16"))
     func participants() throws {
         try store.addMessages(2...3, in: chat)
         _ = try applyTwice(WireJSON.updated(chat, at: 4, WireJSON.add(cleo), WireJSON.remove(ben)))
@@ -99,7 +99,7 @@ struct ConversationPacketTests {
         #expect(try store.message(.test(3))?.recipientStatusByUserID[ben] == .read)
     }
 
-    @Test("a user who was added in an object that is here has read what came before, too")
+    @Test("a user added in a stored object has read earlier messages too")
     func containedAddition() throws {
         try store.addMessages(2...5, in: chat)
         try store.apply(WireJSON.created(WireJSON.conversation(chat, at: 6, participants: [ana, cleo])))
@@ -109,7 +109,7 @@ struct ConversationPacketTests {
         #expect(try store.participants(of: chat) == [ana, cleo])
     }
 
-    @Test("a user who is removed keeps messages and counts, and is shown no participants", .proves("CONV-19", "CONV-40"))
+    @Test("a removed user keeps messages and counts, and sees no participants", .proves("CONV-19", "CONV-40"))
     func removed() throws {
         try store.addMessages(2...3, in: chat)
         #expect(try applyTwice(WireJSON.updated(chat, at: 4, WireJSON.remove(ana))).words == ["conversation update participants"])
@@ -124,7 +124,7 @@ struct ConversationPacketTests {
         #expect(try #require(try store.conversation(chat)).participants.isEmpty)
     }
 
-    @Test("a user who is added again gets the gap: what is here is compared anew", .proves("CONV-40"))
+    @Test("a re-added user receives the gap, by comparing the stored messages again", .proves("CONV-40"))
     func addedAgain() throws {
         try store.addMessages(2...3, in: chat)
         try store.apply(WireJSON.updated(chat, at: 4, WireJSON.remove(ana)))
@@ -135,14 +135,14 @@ struct ConversationPacketTests {
         #expect(progress.oldest == 9 * Position.wireStep && progress.goal == .position(0, then: nil))
     }
 
-    @Test("a deletion takes the conversation and its messages", .proves("DEL-1", "DEL-4"), arguments: [DeletionMode.myDevices, .allParticipants])
+    @Test("a deletion removes the conversation and its messages", .proves("DEL-1", "DEL-4"), arguments: [DeletionMode.myDevices, .allParticipants])
     func deleted(_ mode: DeletionMode) throws {
         try store.addMessages(2...3, in: chat)
         #expect(try applyTwice(WireJSON.deleted(chat, mode, user: 2)).words == ["conversation delete", "message delete", "message delete"])
         #expect(try store.progress(of: chat) == nil)
     }
 
-    @Test("a deletion up to a position leaves what is newer", .proves("DEL-1"))
+    @Test("a deletion up to a position keeps newer messages", .proves("DEL-1"))
     func deletedUpTo() throws {
         try store.addMessages(2...4, in: chat)
         _ = try applyTwice(WireJSON.deleted(chat, .myDevices, upTo: 3, user: 2), WireJSON.counts(of: chat, user: 2, unread: 1, total: 1))
@@ -150,7 +150,7 @@ struct ConversationPacketTests {
         #expect(try store.conversation(chat)?.totalMessageCount == 1)
     }
 
-    @Test("after a deletion from the own devices unsent messages stay in the queue", .proves("CONV-42", "SYNC-73"))
+    @Test("unsent messages stay in the queue after a deletion from the own devices", .proves("CONV-42", "SYNC-73"))
     func deletedWithUnsent() throws {
         try store.send(.test(10), in: chat)
         try store.apply(WireJSON.deleted(chat, .myDevices, user: 2))
@@ -159,7 +159,7 @@ struct ConversationPacketTests {
         #expect(try store.conversation(chat)?.lastMessage?.id == .test(10))
     }
 
-    @Test("all read up to a position: by the user, and by another one", .proves("RCPT-6"))
+    @Test("reads up to a position apply, by the user and by others", .proves("RCPT-6"))
     func allRead() throws {
         try store.addMessages(2...4, in: chat)
         _ = try applyTwice(WireJSON.allRead(chat, by: ana, upTo: 3, at: 5), WireJSON.counts(of: chat, at: 5, unread: 1, total: 3))
@@ -169,14 +169,14 @@ struct ConversationPacketTests {
         #expect(try store.progress(of: chat)?.applied == 7)
     }
 
-    @Test("a change of a conversation that is not here has it fetched")
+    @Test("a change of an unknown conversation triggers its fetch")
     func unknown() throws {
         let outcome = try store.apply(WireJSON.updated(.test(7), at: 4, WireJSON.set("metadata.a", "b")))
         #expect(outcome.findings.unknownConversations == [.test(7)])
         #expect(outcome.changes.isEmpty)
     }
 
-    @Test("another epoch is found")
+    @Test("a new epoch is detected")
     func epoch() throws {
         let outcome = try store.apply(WireJSON.created(WireJSON.conversation(.test(2), epoch: "second")))
         #expect(outcome.findings.epochHasChanged)
@@ -184,7 +184,7 @@ struct ConversationPacketTests {
     }
 
     @Test(
-        "what cannot be understood changes nothing",
+        "an unparsable packet changes nothing",
         arguments: [
             "null", "[]", "{}", #"{"type":"change"}"#, #"{"type":"change","body":{"object":{"type":"Conversation","id":"x"},"operation":"create"}}"#,
             #"{"type":"change","body":{"object":{"type":"Unknown","id":"layer:///unknown/1"},"operation":"create","data":{}}}"#,
@@ -198,7 +198,7 @@ struct ConversationPacketTests {
         #expect(try store.contents() == before)
     }
 
-    @Test("broken members of a known object change nothing")
+    @Test("invalid members of a known object change nothing")
     func brokenMembers() throws {
         let before = try store.conversation(chat)
         for object in ["Conversation", "Message", "Identity", "Announcement"] {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("deleting")
+@Suite("deletions")
 struct DeletionTests {
     private let store: StoreFixture
     private let chat = ConversationID.test(1)
@@ -17,7 +17,9 @@ struct DeletionTests {
         try store.addMessages(2...4, in: chat)
     }
 
-    @Test("a message goes at once, with counts and last message", .proves("DEL-3", "DEL-1"), arguments: [DeletionMode.myDevices, .allParticipants])
+    @Test(
+        "a deleted message disappears at once, with its counts and the last message", .proves("DEL-3", "DEL-1"),
+        arguments: [DeletionMode.myDevices, .allParticipants])
     func message(_ mode: DeletionMode) throws {
         let outcome = try store.write { try $0.deleteMessage(.test(4), mode: mode) }
         #expect(try store.messages(in: chat) == [.test(2), .test(3)])
@@ -29,7 +31,7 @@ struct DeletionTests {
         #expect(store.pending == [.deleteMessage(.test(4), mode)])
     }
 
-    @Test("an unsent message vanishes, a message that is being sent is deleted after it", .proves("DEL-3", "OFF-4"))
+    @Test("an unsent message disappears, and a message being sent is deleted afterwards", .proves("DEL-3", "OFF-4"))
     func unsent() throws {
         try store.send(.test(10), in: chat)
         try store.write { try $0.deleteMessage(.test(10), mode: .allParticipants) }
@@ -42,14 +44,14 @@ struct DeletionTests {
         #expect(try store.conversation(chat)?.totalMessageCount == 3)
     }
 
-    @Test("a message that was marked as read before counts once", .proves("SYNC-70"))
+    @Test("a message that was marked as read before its deletion counts once", .proves("SYNC-70"))
     func readAndDeleted() throws {
         try store.write { try $0.markRead([.test(4)], in: chat) }
         try store.write { try $0.deleteMessage(.test(4), mode: .myDevices) }
         #expect(try store.conversation(chat)?.totalUnreadMessageCount == 2)
     }
 
-    @Test("a conversation goes with its messages, each with a change", .proves("DEL-4", "DEL-3", "CHG-5"))
+    @Test("a conversation is deleted with its messages, each as a change", .proves("DEL-4", "DEL-3", "CHG-5"))
     func conversation() throws {
         let outcome = try store.write { try $0.deleteConversation(chat, mode: .allParticipants) }
         #expect(outcome.words == ["conversation delete", "message delete", "message delete", "message delete"])
@@ -57,13 +59,13 @@ struct DeletionTests {
         #expect(store.pending == [.deleteConversation(.allParticipants, upTo: 4, leaves: false)])
     }
 
-    @Test("a conversation without messages goes, too")
+    @Test("a conversation without messages can be deleted")
     func empty() throws {
         try store.addConversation(.test(2))
         #expect(try store.write { try $0.deleteConversation(.test(2), mode: .myDevices) }.words == ["conversation delete"])
     }
 
-    @Test("the deletion of a conversation drops what was not sent in it")
+    @Test("the deletion of a conversation drops its unsent changes")
     func dropped() throws {
         try store.set("title", "A", in: chat)
         try store.send(.test(10), in: chat)
@@ -71,7 +73,7 @@ struct DeletionTests {
         #expect(store.pendingNames == ["deleteConversation"])
     }
 
-    @Test("deleted twice it throws", .proves("DEL-5", "CONV-39"))
+    @Test("a second deletion throws", .proves("DEL-5", "CONV-39"))
     func twice() throws {
         try store.write { try $0.deleteConversation(chat, mode: .myDevices) }
         #expect(store.code { try store.write { try $0.deleteConversation(chat, mode: .myDevices) } } == .conversationAlreadyDeleted)
@@ -79,14 +81,14 @@ struct DeletionTests {
         #expect(store.pending.count == 1)
     }
 
-    @Test("leaving is told to the server and the conversation goes", .proves("CONV-41"))
+    @Test("leaving reaches the server, and the conversation disappears", .proves("CONV-41"))
     func leaving() throws {
         try store.write { try $0.deleteConversation(chat, mode: .myDevices, leaves: true) }
         #expect(try store.conversation(chat) == nil)
         #expect(store.pending == [.deleteConversation(.myDevices, upTo: 4, leaves: true)])
     }
 
-    @Test("a former participant deletes only for their own devices, and cannot leave", .proves("DEL-2", "CONV-41"))
+    @Test("a former participant deletes for their own devices only, and cannot leave", .proves("DEL-2", "CONV-41"))
     func former() throws {
         try store.apply(WireJSON.updated(chat, at: 5, WireJSON.remove(WireJSON.ana)))
         #expect(store.code { try store.write { try $0.deleteMessage(.test(2), mode: .allParticipants) } } == .userNotAParticipant)
@@ -97,7 +99,7 @@ struct DeletionTests {
         #expect(try store.conversation(chat) == nil)
     }
 
-    @Test("a message that comes after it brings the conversation back, which can be changed then", .proves("CONV-42"))
+    @Test("a message after the deletion restores the conversation, which can then be changed", .proves("CONV-42"))
     func back() throws {
         try store.write { try $0.deleteConversation(chat, mode: .myDevices) }
         let outcome = try store.apply(WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)))
@@ -107,7 +109,7 @@ struct DeletionTests {
         #expect(try store.messages(in: chat) == [.test(5), .test(10)])
     }
 
-    @Test("own messages that were being sent go with it, also once the server has them", .proves("DEL-3"))
+    @Test("own messages in transit are deleted too, also after the server has them", .proves("DEL-3"))
     func inFlight() throws {
         try store.send(.test(10), in: chat)
         try store.attempt(store.queue[0])
@@ -119,7 +121,7 @@ struct DeletionTests {
         #expect(try store.conversation(chat) == nil && store.message(.test(10)) == nil)
     }
 
-    @Test("a conversation whose creation is under way is deleted up to that", .proves("DEL-3"))
+    @Test("a conversation whose creation is in transit is deleted up to the creation", .proves("DEL-3"))
     func creationInFlight() throws {
         let draft = try store.write { try $0.createDraft(StoreFixture.newConversation()) }.value
         try store.send(.test(10), in: draft)
@@ -129,7 +131,7 @@ struct DeletionTests {
         #expect(try store.conversation(draft) == nil)
     }
 
-    @Test("what the server does not have any more is deleted without harm", .proves("DEL-5", "OFF-7"))
+    @Test("deleting an object that the server no longer has succeeds", .proves("DEL-5", "OFF-7"))
     func deletedMeanwhile() throws {
         try store.write { try $0.deleteMessage(.test(4), mode: .allParticipants) }
         let message = try store.refuse(store.queue[0], .conversationDeleted)
@@ -141,7 +143,7 @@ struct DeletionTests {
         #expect(try store.conversation(chat) == nil)
     }
 
-    @Test("a refused deletion is undone", .proves("OFF-6"))
+    @Test("a refused deletion is reverted", .proves("OFF-6"))
     func refused() throws {
         try store.write { try $0.deleteConversation(chat, mode: .allParticipants) }
         let outcome = try store.refuse(store.queue[0], .userNotAParticipant)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("a distinct conversation that another user had made before")
+@Suite("merging a distinct conversation with another user's")
 struct DistinctMergeTests {
     private let store: StoreFixture
     private let mine: ConversationID
@@ -27,7 +27,7 @@ struct DistinctMergeTests {
             store.queue[0], object: WireJSON.conversation(theirs, at: 5, metadata: ["title": "theirs", "same": "x", "own": "y"], isDistinct: true))
     }
 
-    @Test("messages move there, and both ids find it", .proves("CONV-32", "CONV-12", "CONV-14"))
+    @Test("messages move to the other conversation, and both ids find it", .proves("CONV-32", "CONV-12", "CONV-14"))
     func moved() throws {
         let outcome = try merge()
         #expect(outcome.findings.merged == [mine: theirs])
@@ -41,7 +41,7 @@ struct DistinctMergeTests {
         #expect(outcome.words.filter { $0.hasPrefix("message ") } == ["message update conversation", "message update conversation"])
     }
 
-    @Test("into a conversation that is shown it is one conversation less")
+    @Test("merging into a visible conversation removes one conversation")
     func shown() throws {
         try store.apply(WireJSON.created(WireJSON.conversation(theirs, at: 4, isDistinct: true)))
         let outcome = try merge()
@@ -52,7 +52,7 @@ struct DistinctMergeTests {
         #expect(outcome.update("identifier") == nil)
     }
 
-    @Test("a deletion that moves there leaves the messages that came after what the user wanted to delete", .proves("CONV-32"))
+    @Test("a moved deletion keeps messages newer than the deleted ones", .proves("CONV-32"))
     func deletion() throws {
         try store.attempt(store.queue[0])
         try store.write { try $0.deleteConversation(mine, mode: .myDevices) }
@@ -68,7 +68,7 @@ struct DistinctMergeTests {
         #expect(try store.messages(in: theirs).contains(.test(20)))
     }
 
-    @Test("metadata that differ are set key by key, before all that came later", .proves("CONV-32"))
+    @Test("differing metadata is set key by key, before all later changes", .proves("CONV-32"))
     func metadata() throws {
         try merge()
         #expect(try store.metadata(of: theirs) == ["title": "mine", "same": "x", "own": "y"])
@@ -76,7 +76,7 @@ struct DistinctMergeTests {
         #expect(store.pendingNames == ["setMetadata", "sendMessage", "sendMessage"])
     }
 
-    @Test("what was done in it later moves, too, and all survives the end of the app", .proves("CONV-32", "OFF-1"))
+    @Test("later changes in the merged conversation move too, and all survive the end of the app", .proves("CONV-32", "OFF-1"))
     func later() throws {
         try store.attempt(store.queue[0])
         try store.set("later", "z", in: mine)
@@ -90,7 +90,7 @@ struct DistinctMergeTests {
         #expect(try store.messages(in: theirs) == [.test(10), .test(11), .test(12)])
     }
 
-    @Test("a conversation that is here is merged into without becoming older")
+    @Test("merging into a stored conversation does not make it older")
     func known() throws {
         try store.apply(WireJSON.created(WireJSON.conversation(theirs, at: 7, metadata: ["title": "newest"], isDistinct: true)))
         try store.addMessages(8...8, in: theirs)
@@ -100,7 +100,7 @@ struct DistinctMergeTests {
         #expect(try store.metadata(of: theirs) == ["title": "newest"])
     }
 
-    @Test("an id that was merged before finds the last one")
+    @Test("an earlier merged id finds the last conversation")
     func chain() throws {
         try merge()
         try store.write { store in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("a conversation that comes to have the participants of a distinct one")
+@Suite("a conversation that gets the participants of a distinct one")
 struct DistinctParticipantTests {
     private let store: StoreFixture
     private let pair = ConversationID.test(1)
@@ -31,13 +31,13 @@ struct DistinctParticipantTests {
         #expect(try store.messages(in: pair) == [.test(20)] && store.messages(in: group) == [.test(21)])
     }
 
-    @Test("goes on beside it, if this user changes the participants", .proves("CONV-22"))
+    @Test("two conversations coexist if this user changes the participants", .proves("CONV-22"))
     func local() throws {
         try store.write { try $0.changeParticipants([.init(user: WireJSON.cleo, isAdded: false)], in: group) }
         try expectBoth()
     }
 
-    @Test("goes on beside it, if another user does", .proves("CONV-22"))
+    @Test("two conversations coexist if another user changes the participants", .proves("CONV-22"))
     func remote() throws {
         try store.apply(WireJSON.updated(group, at: 2, WireJSON.remove(WireJSON.cleo), WireJSON.set("distinct", false)))
         try expectBoth()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("a conversation that was not sent yet")
+@Suite("an unsent conversation")
 struct DraftTests {
     private let store: StoreFixture
     private let draft: ConversationID
@@ -18,7 +18,7 @@ struct DraftTests {
         draft = try store.write { try $0.createDraft(StoreFixture.newConversation(metadata: ["title": "Lunch"])) }.value
     }
 
-    @Test("is not shown, published or sent", .proves("CONV-7", "CONV-9", "CONV-35"))
+    @Test("a draft is not shown, published or sent", .proves("CONV-7", "CONV-9", "CONV-35"))
     func hidden() throws {
         let made = try store.write { try $0.createDraft(StoreFixture.newConversation()) }
         #expect(made.changes.isEmpty)
@@ -27,7 +27,7 @@ struct DraftTests {
         #expect(schedule.nextSteps(for: store.core.queue, hasSocket: true, now: .now).isEmpty)
     }
 
-    @Test("takes in metadata and participants, which go out with its creation", .proves("CONV-36", "META-35", "META-12", "OFF-4"))
+    @Test("a draft accepts metadata and participants, which its creation sends", .proves("CONV-36", "META-35", "META-12", "OFF-4"))
     func folded() throws {
         try store.set("theme.color", "FFF", in: draft)
         try store.write { try $0.patchMetadata([StoreFixture.step("title", nil)], in: draft) }
@@ -36,7 +36,7 @@ struct DraftTests {
         #expect(store.pending == [.createConversation(new)])
     }
 
-    @Test("is shown and created with its first message", .proves("CONV-7", "CONV-35", "META-36"))
+    @Test("a draft is shown and created with its first message", .proves("CONV-7", "CONV-35", "META-36"))
     func firstMessage() throws {
         let sent = try store.send(.test(1), in: draft)
         #expect(sent.words == ["conversation create", "message create"])
@@ -48,13 +48,13 @@ struct DraftTests {
         #expect(store.queue.allSatisfy { $0.state == .waiting })
     }
 
-    @Test("is made with the time of this device", .proves("CONV-37"))
+    @Test("a draft has this device's time", .proves("CONV-37"))
     func createdAt() throws {
         try store.send(.test(1), in: draft)
         #expect(try store.conversation(draft)?.createdAt == StoreFixture.now.date)
     }
 
-    @Test("is forgotten when the app ends; what was sent is not", .proves("CONV-35", "OFF-1"))
+    @Test("a draft is forgotten when the app ends, and a sent conversation is not", .proves("CONV-35", "OFF-1"))
     func reopened() throws {
         let other = try store.write { try $0.createDraft(StoreFixture.newConversation()) }.value
         try store.send(.test(1), in: other)
@@ -66,7 +66,7 @@ struct DraftTests {
         #expect(try store.messages(in: other) == [.test(1), .test(3)])
     }
 
-    @Test("vanishes without a request when it is deleted, with all that was to be done in it", .proves("DEL-3", "OFF-4"))
+    @Test("a deleted draft disappears without a request, with all its pending changes", .proves("DEL-3", "OFF-4"))
     func deleted() throws {
         try store.send(.test(1), in: draft)
         let deletion = try store.write { try $0.deleteConversation(draft, mode: .allParticipants) }
@@ -75,7 +75,7 @@ struct DraftTests {
         #expect(try store.message(.test(1)) == nil)
     }
 
-    @Test("is a draft again when its only message is deleted before it was sent", .proves("CONV-7"))
+    @Test("a conversation is a draft again when its only message is deleted before sending", .proves("CONV-7"))
     func messageDeleted() throws {
         try store.send(.test(1), in: draft)
         let deletion = try store.write { try $0.deleteMessage(.test(1), mode: .myDevices) }
@@ -85,7 +85,7 @@ struct DraftTests {
         #expect(try store.conversation(draft)?.lastMessage?.id == .test(2))
     }
 
-    @Test("a distinct one is found by its participants, a deleted one is not")
+    @Test("a distinct draft is found by its participants, and a deleted one is not")
     func distinct() throws {
         let new = StoreFixture.newConversation(isDistinct: true)
         let id = try store.write { try $0.createDraft(new) }.value
@@ -98,7 +98,7 @@ struct DraftTests {
         #expect(try store.write { try $0.distinctConversation(of: new.participants)?.id }.value == nil)
     }
 
-    @Test("a distinct one that is being deleted is told of, until the server has confirmed the deletion", .proves("CONV-31"))
+    @Test("a distinct conversation being deleted is reported until the server has confirmed the deletion", .proves("CONV-31"))
     func distinctDeleted() throws {
         let new = StoreFixture.newConversation(isDistinct: true)
         try store.apply(WireJSON.created(WireJSON.conversation(.test(1), isDistinct: true)))

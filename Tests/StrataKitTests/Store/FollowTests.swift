@@ -22,7 +22,7 @@ struct FollowTests {
         try store.apply(WireJSON.change("create", "Identity", user.layerID, user: position, WireJSON.identity(user, name: "Name")))
     }
 
-    @Test("following and unfollowing the same user before it was sent is nothing", .proves("OFF-4", "IDN-3"))
+    @Test("unsent follow and unfollow of the same user cancel out", .proves("OFF-4", "IDN-3"))
     func opposites() throws {
         #expect(try follow(dora, emil) == ["identity create", "identity create"])
         #expect(try unfollow(dora) == ["identity delete"])
@@ -31,7 +31,7 @@ struct FollowTests {
         #expect(store.queue.isEmpty)
     }
 
-    @Test("unfollowing and following again before it was sent is nothing, and the identity is what it was", .proves("OFF-4"))
+    @Test("unsent unfollow and follow cancel out, and the identity stays unchanged", .proves("OFF-4"))
     func backAgain() throws {
         try told(dora)
         #expect(try unfollow(dora) == ["identity delete"])
@@ -41,7 +41,7 @@ struct FollowTests {
         #expect(try identity(dora)?.displayName == "Name" && identity(dora)?.isFollowed == true)
     }
 
-    @Test("what is to be done already is not done twice", .proves("OFF-4"))
+    @Test("a change that is already pending is not made twice", .proves("OFF-4"))
     func twice() throws {
         for _ in 1...2 { _ = try follow(dora) }
         #expect(store.pending == [.follow([dora])])
@@ -50,7 +50,7 @@ struct FollowTests {
         #expect(store.pending == [.follow([dora]), .unfollow([emil])])
     }
 
-    @Test("what was sent is undone by another request, which is folded in its turn")
+    @Test("another request reverts a sent one, and is folded itself")
     func attempted() throws {
         _ = try follow(dora)
         try store.attempt(store.queue[0])
@@ -60,7 +60,7 @@ struct FollowTests {
         #expect(store.pending == [.follow([dora])])
     }
 
-    @Test("a refused follow takes the identity back that it had made, also after a restart", .proves("OFF-6"), arguments: [true, false])
+    @Test("a refused follow removes the identity that it created, also after a restart", .proves("OFF-6"), arguments: [true, false])
     func refusedFollow(_ isReopened: Bool) throws {
         _ = try follow(dora)
         if isReopened { try store.reopen() }
@@ -70,7 +70,7 @@ struct FollowTests {
         #expect(try identity(dora) == nil && store.queue.isEmpty)
     }
 
-    @Test("a refused follow leaves an identity that is known from elsewhere")
+    @Test("a refused follow keeps an identity that is known from elsewhere")
     func refusedFollowOfKnown() throws {
         _ = try follow(dora)
         try store.addConversation(.test(1), participants: [WireJSON.ana, dora])
@@ -78,7 +78,7 @@ struct FollowTests {
         #expect(try identity(dora)?.isFollowed == true)
     }
 
-    @Test("a refused unfollow brings the identity back, as it is by then", .proves("OFF-6"), arguments: [true, false])
+    @Test("a refused unfollow restores the identity in its current state", .proves("OFF-6"), arguments: [true, false])
     func refusedUnfollow(_ isReopened: Bool) throws {
         try told(dora)
         _ = try unfollow(dora)
@@ -89,7 +89,7 @@ struct FollowTests {
         #expect(try identity(dora)?.displayName == "Dora")
     }
 
-    @Test("an answered follow is over when the identity has come, an answered unfollow when it has gone")
+    @Test("an answered follow ends when the identity has arrived, an answered unfollow when it has gone")
     func answered() throws {
         _ = try follow(dora)
         try store.succeed(store.queue[0], user: 1)
@@ -104,7 +104,7 @@ struct FollowTests {
         #expect(try store.queue.isEmpty && identity(dora) == nil)
     }
 
-    @Test("a user who becomes a participant is shown, though they are to be unfollowed", .proves("IDN-2"))
+    @Test("a user who becomes a participant is shown despite a pending unfollow", .proves("IDN-2"))
     func participant() throws {
         try told(dora)
         _ = try unfollow(dora)
@@ -112,7 +112,7 @@ struct FollowTests {
         #expect(try identity(dora)?.displayName == "Name")
     }
 
-    @Test("while everything is listed anew, a follow that was answered is shown until the list has come")
+    @Test("during a full reload, an answered follow is shown until the list has arrived")
     func relisted() throws {
         _ = try follow(dora)
         try told(emil)
@@ -129,7 +129,7 @@ struct FollowTests {
         #expect(try identity(emil) == nil)
     }
 
-    @Test("the user does not follow themselves")
+    @Test("a user does not follow themselves")
     func myself() throws {
         #expect(try follow(WireJSON.ana).isEmpty && unfollow(WireJSON.ana).isEmpty)
         #expect(store.queue.isEmpty)
@@ -138,7 +138,7 @@ struct FollowTests {
 
 @Suite("identities of the operator")
 struct OperatorIdentityTests {
-    @Test("all that the operator says is shown, and nothing that the user does changes it", .proves("IDN-1"))
+    @Test("all operator properties are shown, and no change by the user affects them", .proves("IDN-1"))
     func shown() throws {
         let (store, dora) = (try StoreFixture(), UserID(trusted: "dora"))
         var told = WireJSON.identity(dora, name: "Dora")

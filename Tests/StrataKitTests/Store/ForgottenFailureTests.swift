@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("messages that were refused, of a conversation that is gone")
+@Suite("refused messages of a deleted conversation")
 struct ForgottenFailureTests {
     private let store: StoreFixture
     private let chat = ConversationID.test(1)
@@ -27,26 +27,28 @@ struct ForgottenFailureTests {
         #expect(try store.queue.isEmpty && store.message(.test(10)) == nil)
     }
 
-    @Test("go when it is deleted for all, or from the user's devices", .proves("DEL-4"), arguments: [DeletionMode.allParticipants, .myDevices])
+    @Test(
+        "refused messages are deleted with their conversation, for all or from the user's devices", .proves("DEL-4"),
+        arguments: [DeletionMode.allParticipants, .myDevices])
     func deleted(_ mode: DeletionMode) throws { try expectGone(store.apply(WireJSON.deleted(chat, mode))) }
 
-    @Test("go when the server does not show it any more")
+    @Test("refused messages are deleted when the server no longer shows their conversation")
     func notFound() throws { try expectGone(store.write { try $0.storeConversation(nil, id: chat) }) }
 
-    @Test("go when everything is listed anew, and it is in no list")
+    @Test("refused messages are deleted when a full reload does not list their conversation")
     func unlisted() throws {
         try store.write { try $0.beginListing(epoch: nil, timestamp: "now") }
         try expectGone(store.write { try $0.storeConversationPage([], next: nil) })
     }
 
-    @Test("go with it, and what still waits to be sent stays")
+    @Test("refused messages are deleted with their conversation, and unsent ones stay")
     func waiting() throws {
         try store.send(.test(11), in: chat)
         try store.apply(WireJSON.deleted(chat, .myDevices))
         #expect(store.queue.map(\.change.messages) == [[.test(11)]])
     }
 
-    @Test("stay when only what came before them is deleted")
+    @Test("refused messages stay when only earlier messages are deleted")
     func upToPosition() throws {
         try store.apply(WireJSON.deleted(chat, .myDevices, upTo: 1, user: 1))
         #expect(try store.message(.test(10))?.failure != nil)

@@ -58,10 +58,10 @@ private struct HistoryServer {
     var count: Int { get throws { try store.messages(in: chat).count } }
 }
 
-@Suite("which older messages are fetched")
+@Suite("fetching older messages")
 struct HistoryTests {
     @Test(
-        "unread only: back to the first unread message, or the newest alone", .proves("SYNC-33", "SYNC-9"),
+        "unread only fetches back to the first unread message, or the newest one alone", .proves("SYNC-33", "SYNC-9"),
         arguments: [(3, 3), (50, 50), (0, 1), (130, 130)])
     func unreadOnly(_ unread: Int, _ expected: Int) throws {
         var server = try HistoryServer(.unreadOnly, total: 200, unread: unread)
@@ -72,7 +72,9 @@ struct HistoryTests {
         #expect(try server.store.conversation(server.chat)?.totalUnreadMessageCount == unread)
     }
 
-    @Test("partial history: so many, or all if there are fewer", .proves("SYNC-34"), arguments: [(5, 5), (25, 25), (130, 130), (500, 200)])
+    @Test(
+        "partial history fetches a number of messages, or all if there are fewer", .proves("SYNC-34"),
+        arguments: [(5, 5), (25, 25), (130, 130), (500, 200)])
     func partial(_ wanted: Int, _ expected: Int) throws {
         var server = try HistoryServer(.partialHistory(count: wanted), total: 200, unread: 3)
         try server.list(min(wanted, 100))
@@ -80,7 +82,7 @@ struct HistoryTests {
         #expect(try server.count == expected)
     }
 
-    @Test("a client that is made without options does not fetch the complete history", .proves("SYNC-62", "SYNC-31"))
+    @Test("a client without options does not fetch the complete history", .proves("SYNC-62", "SYNC-31"))
     func defaultPolicy() throws {
         let address = try #require(URL(string: "https://chat.example.org"))
         var server = try HistoryServer(StrataClient.Options(server: address).syncPolicy, total: 200, unread: 3)
@@ -90,7 +92,7 @@ struct HistoryTests {
         #expect(HistoryGoal(StrataClient.Options(server: address).syncPolicy) != .everything)
     }
 
-    @Test("complete history: all", .proves("SYNC-32"))
+    @Test("complete history fetches all messages", .proves("SYNC-32"))
     func complete() throws {
         var server = try HistoryServer(.completeHistory, total: 230, unread: 3)
         try server.list(100)
@@ -99,13 +101,15 @@ struct HistoryTests {
         #expect(server.requests == [100, 100])
     }
 
-    @Test("partial history without a number is 25, and unread only is the default", .proves("SYNC-61", "SYNC-35"))
+    @Test("partial history without a number means 25, and unread only is the default", .proves("SYNC-61", "SYNC-35"))
     func policies() {
         #expect(SyncPolicy.partialHistory() == .partialHistory(count: 25))
         #expect(HistoryGoal(.partialHistory(), after: nil) == .count(25))
     }
 
-    @Test("so many more, then back to the first unread, then all", .proves("SYNC-36", "SYNC-52", "SYNC-53", "SYNC-54", "SYNC-3"))
+    @Test(
+        "later goals fetch a number of messages, back to the first unread one, then all",
+        .proves("SYNC-36", "SYNC-52", "SYNC-53", "SYNC-54", "SYNC-3"))
     func more() throws {
         var server = try HistoryServer(.partialHistory(count: 5), total: 200, unread: 80)
         try server.list(5)
@@ -117,7 +121,7 @@ struct HistoryTests {
         #expect(try server.count == 200)
     }
 
-    @Test("unsent messages do not count among those that are fetched", .proves("SYNC-52", "SYNC-34"))
+    @Test("unsent messages do not count as fetched", .proves("SYNC-52", "SYNC-34"))
     func unsent() throws {
         var server = try HistoryServer(.partialHistory(count: 5), total: 50, unread: 0)
         try server.list(2)
@@ -128,7 +132,7 @@ struct HistoryTests {
         #expect(try server.count == 12)
     }
 
-    @Test("all is here, a fetch is under way, or nothing is left: the call throws")
+    @Test("a fetch call throws if all messages are stored, another fetch runs, or none is left")
     func errors() throws {
         var server = try HistoryServer(.partialHistory(count: 5), total: 20, unread: 3)
         try server.list(5)
@@ -143,7 +147,7 @@ struct HistoryTests {
         #expect(store.code { try store.write { try $0.setHistoryGoal(of: .test(9)) { _, _, _ in .everything } } } == .conversationDeleted)
     }
 
-    @Test("what is fetched are ordinary creations", .proves("SYNC-69"))
+    @Test("fetched messages are ordinary creations", .proves("SYNC-69"))
     func changes() throws {
         let server = try HistoryServer(.partialHistory(count: 5), total: 20, unread: 0)
         try server.list(5)
@@ -154,7 +158,7 @@ struct HistoryTests {
         #expect(server.store.queue.isEmpty)
     }
 
-    @Test("a page replaces what is in its range: messages that are not on it are gone")
+    @Test("a page replaces its range, so that messages missing from it are deleted")
     func reconciled() throws {
         var server = try HistoryServer(.completeHistory, total: 20, unread: 0)
         try server.list(5)
@@ -166,7 +170,7 @@ struct HistoryTests {
         #expect(try server.count == 20)
     }
 
-    @Test("the goal survives the end of the app; the newest conversation comes first", .proves("SYNC-64"))
+    @Test("the goal survives the end of the app, and the newest conversation goes first", .proves("SYNC-64"))
     func resumed() throws {
         let store = try StoreFixture(policy: .completeHistory)
         func conversation(_ number: Int, sentAt: String) -> JSONValue {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("refused changes that the app has not confirmed")
+@Suite("unconfirmed refused changes")
 struct KeptFailureTests {
     private let chat = ConversationID.test(1)
 
@@ -14,7 +14,7 @@ struct KeptFailureTests {
         try store.core.database.read { try StoreReader(db: $0, me: WireJSON.ana, contentFolder: nil).failures() }
     }
 
-    @Test("each is kept in the transaction that takes it back, also over a restart, until the app confirms it", .proves("ERR-3"))
+    @Test("a refused change is stored in the transaction that reverts it, also across restarts, until the app confirms it", .proves("ERR-3"))
     func kept() throws {
         let store = try StoreFixture()
         try store.addConversation(chat)
@@ -32,7 +32,7 @@ struct KeptFailureTests {
         #expect(try failures(store) == [kept[1]])
     }
 
-    @Test("of an app that never confirms any, the newest 1,000 are kept")
+    @Test("the newest 1,000 are kept if the app never confirms refused changes")
     func bounded() throws {
         let store = try StoreFixture()
         try store.addConversation(chat)

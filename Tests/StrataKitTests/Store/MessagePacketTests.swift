@@ -34,14 +34,14 @@ struct MessagePacketTests {
 
     private var texts: [String?] { get throws { try store.message(id)?.parts.map(\.text) ?? [] } }
 
-    @Test("messages take their places whatever the order they come in", .proves("SYNC-5", "MSG-5", "MSG-6"))
+    @Test("messages are ordered independently of their arrival", .proves("SYNC-5", "MSG-5", "MSG-6"))
     func order() throws {
         for position in [9, 6, 7] { try store.apply(WireJSON.created(WireJSON.message(.test(position), in: chat, at: Int64(position)))) }
         #expect(try store.messages(in: chat) == [.test(2), .test(3), .test(6), .test(7), .test(9)])
         #expect(try store.conversation(chat)?.lastMessage?.id == .test(9))
     }
 
-    @Test("a sender that is no user has a name only", .proves("MSG-8"))
+    @Test("a sender without a user id has only a name", .proves("MSG-8"))
     func sender() throws {
         var object = WireJSON.message(.test(9), in: chat, at: 9)
         object["sender"] = ["id": nil, "user_id": nil, "display_name": "System"]
@@ -50,7 +50,7 @@ struct MessagePacketTests {
         #expect(sender.userID == nil && sender.displayName == "System")
     }
 
-    @Test("it was received when this device saw it first", .proves("MSG-7"))
+    @Test("a message has the time of its first arrival on this device", .proves("MSG-7"))
     func receivedAt() throws {
         let object = WireJSON.message(.test(9), in: chat, at: 9)
         try store.apply(at: 5_000_000, WireJSON.created(object))
@@ -58,7 +58,7 @@ struct MessagePacketTests {
         #expect(try store.message(.test(9))?.receivedAt == Date(timeIntervalSince1970: 5))
     }
 
-    @Test("statuses only move forward; read by this user is read", .proves("RCPT-1", "MSG-9", "RCPT-6"))
+    @Test("statuses move forward only, and a read by this user marks the message as read", .proves("RCPT-1", "MSG-9", "RCPT-6"))
     func statuses() throws {
         let dotted = UserID(trusted: "c.d")
         _ = try applyTwice(
@@ -70,7 +70,7 @@ struct MessagePacketTests {
         #expect(try store.progress(of: chat)?.applied == 5)
     }
 
-    @Test("a creation told again takes back no status")
+    @Test("a repeated creation reverts no status")
     func createdAgain() throws {
         try store.apply(WireJSON.updated(id, in: chat, at: 4, WireJSON.status("read", of: ana)))
         #expect(try store.apply(WireJSON.created(WireJSON.message(id, in: chat, at: 2))).changes.isEmpty)
@@ -89,7 +89,7 @@ struct MessagePacketTests {
         #expect(try store.message(id)?.parts.map(\.index) == [0, 1])
     }
 
-    @Test("a message whose sender was erased stays where it is, without parts; one that comes so is shown so")
+    @Test("a message of an erased sender stays in its place without parts, also if it arrives so")
     func erased() throws {
         let gone = WireJSON.updated(id, in: chat, at: 4, WireJSON.set("parts", []), WireJSON.set("updated_at", .string(late)))
         #expect(try applyTwice(gone).words == ["message update parts"])
@@ -98,7 +98,7 @@ struct MessagePacketTests {
         #expect(try store.message(.test(9))?.parts == [])
     }
 
-    @Test("parts of an earlier time are passed over")
+    @Test("parts of an earlier time are ignored")
     func oldParts() throws {
         try store.apply(WireJSON.updated(id, in: chat, at: 5, WireJSON.set("parts", [part("new")]), WireJSON.set("updated_at", .string(late))))
         let old = WireJSON.updated(id, in: chat, at: 4, WireJSON.set("parts", [part("old")]), WireJSON.set("updated_at", .string(early)))
@@ -107,7 +107,7 @@ struct MessagePacketTests {
         #expect(try texts == ["new"])
     }
 
-    @Test("a creation of a later time has other parts, one of the same time more of them")
+    @Test("a later creation replaces the parts, and one of the same time adds parts")
     func createdWithParts() throws {
         try store.apply(WireJSON.created(WireJSON.message(id, in: chat, at: 2, parts: [part("two")])))
         #expect(try Set(texts) == ["hello", "two"])
@@ -115,7 +115,7 @@ struct MessagePacketTests {
         #expect(try texts == ["only"])
     }
 
-    @Test("one part is changed by all of its members, unless by an earlier change")
+    @Test("an update changes all members of a part, unless it is older")
     func onePart() throws {
         let name = WireJSON.partLayerID(WireJSON.partID(of: id), of: id)
         func update(_ text: String, _ time: String, at position: Int64) -> JSONValue {
@@ -132,7 +132,7 @@ struct MessagePacketTests {
         #expect(try store.progress(of: chat)?.applied == 5)
     }
 
-    @Test("content that is kept beside the message waits for its download", .proves("PART-4"))
+    @Test("content stored outside the message waits for its download", .proves("PART-4"))
     func content() throws {
         var rich = part("", 8)
         rich["body"] = nil
@@ -142,7 +142,7 @@ struct MessagePacketTests {
         #expect(part.transferStatus == .readyForDownload && part.data == nil && part.contentID == .test(5))
     }
 
-    @Test("a part of no bytes is complete, and one in base64 is decoded", .proves("PART-3"))
+    @Test("an empty part is complete, and a base64 part is decoded", .proves("PART-3"))
     func bytes() throws {
         var encoded = part("AAEC", 8)
         encoded["encoding"] = "base64"
@@ -152,7 +152,7 @@ struct MessagePacketTests {
         #expect(parts.allSatisfy { $0.transferStatus == .complete })
     }
 
-    @Test("the last message of a conversation is a message like any other")
+    @Test("the last message of a conversation is stored like any other")
     func last() throws {
         let newer = WireJSON.message(.test(3), in: chat, at: 3, statuses: [ana: "read"])
         _ = try applyTwice(WireJSON.updated(chat, at: 5, WireJSON.set("last_message", newer)))
@@ -161,7 +161,7 @@ struct MessagePacketTests {
         #expect(try store.messages(in: chat) == [.test(2), .test(3)])
     }
 
-    @Test("a deleted message goes; what comes about it later is ignored", .proves("DEL-1", "DEL-3"))
+    @Test("a deleted message disappears, and later packets about it are ignored", .proves("DEL-1", "DEL-3"))
     func deleted() throws {
         #expect(
             try applyTwice(WireJSON.deleted(.test(3), in: chat, at: 4)).words == ["conversation update lastMessage", "message delete"])
@@ -170,7 +170,7 @@ struct MessagePacketTests {
         #expect(try store.contents()["part"]?.count == 1)
     }
 
-    @Test("an update of a message that is not here is ignored")
+    @Test("an update of an unknown message is ignored")
     func unknown() throws {
         #expect(try store.apply(WireJSON.updated(.test(99), in: chat, at: 5, WireJSON.status("read", of: ana))).changes.isEmpty)
         #expect(try store.message(.test(99)) == nil)

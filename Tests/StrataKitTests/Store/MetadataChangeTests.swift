@@ -24,7 +24,7 @@ struct MetadataChangeTests {
 
     private func delete(_ path: String) throws { try store.write { try $0.patchMetadata([StoreFixture.step(path, nil)], in: chat) } }
 
-    @Test("one text is set, and its siblings stay", .proves("META-6", "META-14", "META-7"))
+    @Test("setting one text keeps its siblings", .proves("META-6", "META-14", "META-7"))
     func set() throws {
         try store.set("theme.back", "CCC", in: chat)
         try store.set("app.12345.name", "x", in: chat)
@@ -33,7 +33,7 @@ struct MetadataChangeTests {
         #expect(steps == [["theme.back=CCC", "app.12345.name=x"]])
     }
 
-    @Test("the change is published with the values before and after", .proves("META-34", "CHG-1", "CHG-3"))
+    @Test("a metadata change is published with the values before and after", .proves("META-34", "CHG-1", "CHG-3"))
     func published() throws {
         let outcome = try store.write { try $0.patchMetadata([StoreFixture.step("title", "Dinner")], in: chat) }
         #expect(outcome.words == ["conversation update metadata"])
@@ -43,7 +43,7 @@ struct MetadataChangeTests {
         #expect(property.after == .metadata(["title": "Dinner", "theme": theme]))
     }
 
-    @Test("of unsent changes of one key only the last is sent", .proves("META-35", "OFF-4"))
+    @Test("only the last of several unsent changes of one key is sent", .proves("META-35", "OFF-4"))
     func superseded() throws {
         try store.set("title", "A", in: chat)
         try store.set("topic", "B", in: chat)
@@ -55,7 +55,7 @@ struct MetadataChangeTests {
         #expect(steps == [["title=C", "topic=D"]])
     }
 
-    @Test("a change of a group makes unsent changes below it needless, not those beside it", .proves("META-30", "META-35"))
+    @Test("a change of a group replaces unsent changes below it, and no others", .proves("META-30", "META-35"))
     func group() throws {
         try store.set("theme.back", "1", in: chat)
         try store.set("themes", "2", in: chat)
@@ -64,7 +64,7 @@ struct MetadataChangeTests {
         #expect(try store.metadata(of: chat) == ["title": "Lunch", "themes": "2", "theme.font": "3"])
     }
 
-    @Test("what was sent is not folded any more", .proves("META-35"))
+    @Test("sent changes are not folded", .proves("META-35"))
     func attempted() throws {
         try store.set("title", "A", in: chat)
         try store.attempt(store.queue[0])
@@ -72,7 +72,7 @@ struct MetadataChangeTests {
         #expect(steps == [["title=A"], ["title=B"]])
     }
 
-    @Test("no change is lost when what stood between two of them is deleted")
+    @Test("unsent changes stay when a message between them is deleted")
     func adjacent() throws {
         try store.set("a", "1", in: chat)
         try store.send(.test(1), in: chat)
@@ -83,7 +83,7 @@ struct MetadataChangeTests {
         #expect(try store.metadata(of: chat)?["b"] == "2")
     }
 
-    @Test("a text that stood in the way of a deleted key does not come back", .proves("META-30", "META-35"))
+    @Test("a text replaced by a deleted key does not return", .proves("META-30", "META-35"))
     func inTheWay() throws {
         try store.set("title.sub", "1", in: chat)
         #expect(try store.metadata(of: chat)?["title"] == nil)
@@ -91,7 +91,7 @@ struct MetadataChangeTests {
         #expect(try store.metadata(of: chat) == ["theme.back": "FFF", "theme.text": "000"])
     }
 
-    @Test("replacing deletes what is known here and lacks, and sets the rest, in one patch", .proves("META-9", "META-32"))
+    @Test("replacing deletes known keys that are missing and sets the rest, in one patch", .proves("META-9", "META-32"))
     func replaced() throws {
         try store.write { store in
             try store.patchMetadata(try store.replacingSteps(["title": "Dinner", "theme.text": "000"], in: chat), in: chat)
@@ -100,7 +100,7 @@ struct MetadataChangeTests {
         #expect(try store.metadata(of: chat) == ["title": "Dinner", "theme.text": "000"])
     }
 
-    @Test("deleting a group deletes all in it; deleting nothing does nothing", .proves("META-10", "META-37"))
+    @Test("deleting a group deletes everything in it; deleting nothing has no effect", .proves("META-10", "META-37"))
     func deleted() throws {
         try delete("theme")
         #expect(try store.metadata(of: chat) == ["title": "Lunch"])
@@ -117,14 +117,14 @@ struct MetadataChangeTests {
         #expect(steps.count == 1)
     }
 
-    @Test("after leaving it throws, and nothing is sent", .proves("META-38", "CONV-39", "CONV-40"))
+    @Test("a change after leaving throws, and nothing is sent", .proves("META-38", "CONV-39", "CONV-40"))
     func left() throws {
         try store.apply(WireJSON.updated(chat, at: 2, WireJSON.remove(WireJSON.ana)))
         #expect(store.code { try store.set("title", "A", in: chat) } == .userNotAParticipant)
         #expect(store.queue.isEmpty)
     }
 
-    @Test("messages, counts and times stay as they are", .proves("META-40"))
+    @Test("metadata changes keep messages, counts and times", .proves("META-40"))
     func unrelated() throws {
         try store.addMessages(2...3, in: chat)
         let before = try #require(try store.conversation(chat))

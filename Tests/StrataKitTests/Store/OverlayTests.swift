@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("what is shown: what the server said, and the pending changes on top")
+@Suite("the visible state: server state with pending changes on top")
 struct OverlayTests {
     private let store: StoreFixture
     private let chat = ConversationID.test(1)
@@ -21,7 +21,7 @@ struct OverlayTests {
         WireJSON.updated(chat, at: position, WireJSON.set("metadata.\(path)", .string(value)))
     }
 
-    @Test("a pending value hides what arrives for its key, above it and below it", .proves("META-33", "OFF-8"))
+    @Test("a pending value hides arriving values of its key, above it and below it", .proves("META-33", "OFF-8"))
     func metadata() throws {
         try store.set("title", "mine", in: chat)
         try store.set("a.b", "mine", in: chat)
@@ -33,13 +33,13 @@ struct OverlayTests {
         #expect(try store.metadata(of: chat) == ["title": "theirs", "a": "theirs", "other": "theirs"])
     }
 
-    @Test("what arrives below a pending change publishes nothing", .proves("CHG-6", "META-33"))
+    @Test("arriving values below a pending change publish nothing", .proves("CHG-6", "META-33"))
     func silent() throws {
         try store.set("title", "mine", in: chat)
         #expect(try store.apply(metadata(at: 4, "title", "theirs")).changes.isEmpty)
     }
 
-    @Test("a pending deletion keeps a message hidden whatever arrives about it", .proves("OFF-8"))
+    @Test("a pending deletion hides a message despite arriving packets", .proves("OFF-8"))
     func deletedMessage() throws {
         try store.write { try $0.deleteMessage(.test(2), mode: .allParticipants) }
         let outcome = try store.apply(
@@ -51,7 +51,7 @@ struct OverlayTests {
         #expect(try store.message(.test(2))?.recipientStatusByUserID[WireJSON.cleo] == .read)
     }
 
-    @Test("pending receipts count on top of the server's numbers", .proves("SYNC-70", "OFF-8"))
+    @Test("pending receipts count in addition to the server's counts", .proves("SYNC-70", "OFF-8"))
     func counts() throws {
         try store.write { try $0.markRead([.test(2)], in: chat) }
         try store.apply(WireJSON.created(WireJSON.message(.test(4), in: chat, at: 4)), WireJSON.counts(of: chat, at: 4, unread: 3, total: 3))
@@ -60,7 +60,7 @@ struct OverlayTests {
         #expect(conversation.hasUnreadMessages)
     }
 
-    @Test("participants that arrive are changed by what is pending", .proves("OFF-8"))
+    @Test("pending changes apply to arriving participants", .proves("OFF-8"))
     func participants() throws {
         try store.write { try $0.changeParticipants([.init(user: WireJSON.ben, isAdded: false)], in: chat) }
         try store.apply(WireJSON.updated(chat, at: 4, WireJSON.add(WireJSON.cleo)))
@@ -69,7 +69,7 @@ struct OverlayTests {
         #expect(try store.participants(of: chat) == [])
     }
 
-    @Test("what the server said and what is pending survive the end of the app apart", .proves("OFF-1", "STORE-1"))
+    @Test("server state and pending changes survive the end of the app separately", .proves("OFF-1", "STORE-1"))
     func reopened() throws {
         try store.set("title", "mine", in: chat)
         try store.write { try $0.markRead([.test(2)], in: chat) }

@@ -29,7 +29,7 @@ struct PartChangeTests {
 
     private func texts(_ message: MessageID? = nil) throws -> [String?]? { try store.message(message ?? id)?.parts.map(\.text) }
 
-    @Test("they are shown at once, as a change of the message, and are taken back if the server refuses", .proves("PART-10", "OFF-6"))
+    @Test("changed parts are shown at once, as a change of the message, and reverted if the server refuses", .proves("PART-10", "OFF-6"))
     func shown() throws {
         let added = part("two")
         #expect(try change(.add(added)).words.contains("message update parts"))
@@ -44,7 +44,7 @@ struct PartChangeTests {
         #expect(try texts() == ["hello"])
     }
 
-    @Test("they end when the server has told of them")
+    @Test("a part change ends when its packet arrives")
     func ends() throws {
         try change(.replace(first, part("one")))
         try store.succeed(store.queue[0], at: 3)
@@ -55,7 +55,7 @@ struct PartChangeTests {
         #expect(try texts() == ["one"] && store.queue.isEmpty)
     }
 
-    @Test("before the message is on its way they become part of it; after that they follow it")
+    @Test("a part change before its message is sent becomes part of it, and later follows it")
     func unsent() throws {
         try store.send(.test(20), in: chat)
         let part = part("more")
@@ -71,7 +71,7 @@ struct PartChangeTests {
         #expect(store.code { try change(.add(part), of: .test(20)) } == .objectNotSent)
     }
 
-    @Test("what cannot be changed says why", .proves("ERR-2"))
+    @Test("an impossible part change throws with the reason", .proves("ERR-2"))
     func refused() throws {
         try store.addMessages(3...3, in: chat)
         #expect(store.code { try change(.add(part("x")), of: .test(3)) } == .invalidMessage)
@@ -83,7 +83,7 @@ struct PartChangeTests {
         #expect(store.queue.isEmpty)
     }
 
-    @Test("content of a part that replaces another is uploaded under a name of its own")
+    @Test("content of a replacing part is uploaded under a separate name")
     func content() throws {
         var new = PartRecord(id: UUID(), mimeType: "image/png", size: 3000)
         (new.file, new.transferStatus) = ("a.png", .awaitingUpload)
@@ -105,7 +105,7 @@ struct PartChangeTests {
         #expect(try store.message(id)?.parts[0].transferStatus == .complete)
     }
 
-    @Test("a file is needed until its change is over, also if another change hides the part")
+    @Test("a file is kept until its change ends, also if another change hides the part")
     func files() throws {
         var new = PartRecord(id: UUID(), mimeType: "image/png", size: 3000)
         (new.file, new.transferStatus) = ("a.png", .awaitingUpload)
@@ -117,7 +117,7 @@ struct PartChangeTests {
         #expect(store.core.queue.files.isEmpty)
     }
 
-    @Test("the requests name the part, and can be repeated")
+    @Test("part requests name the part and are repeatable")
     func requests() throws {
         let new = part("new")
         let expected: [(PartChange, String, String)] = [

@@ -29,14 +29,14 @@ struct ParticipantChangeTests {
         try store.write { try $0.changeParticipants(users.map { .init(user: $0, isAdded: false) }, in: chat) }
     }
 
-    @Test("it shows at once, waits in the queue, and ends being distinct", .proves("CONV-16", "CONV-21", "CONV-34", "CONV-44"))
+    @Test("a change shows at once, waits in the queue, and makes the conversation non-distinct", .proves("CONV-16", "CONV-21", "CONV-34", "CONV-44"))
     func added() throws {
         #expect(try add(cleo).words == ["conversation update participants", "conversation update isDistinct"])
         #expect(try store.participants(of: chat) == [ana, ben, cleo])
         #expect(store.pending == [.changeParticipants([.init(user: cleo, isAdded: true)])])
     }
 
-    @Test("adding and removing the same user before it was sent is nothing", .proves("OFF-4"))
+    @Test("unsent addition and removal of the same user cancel out", .proves("OFF-4"))
     func opposites() throws {
         try add(cleo)
         #expect(try remove(cleo).words == ["conversation update participants", "conversation update isDistinct"])
@@ -47,14 +47,14 @@ struct ParticipantChangeTests {
         #expect(store.queue.isEmpty)
     }
 
-    @Test("the others of a folded change are kept", .proves("OFF-4"))
+    @Test("other users in a folded change are kept", .proves("OFF-4"))
     func partly() throws {
         try add(cleo, UserID(trusted: "dora"))
         try remove(cleo)
         #expect(store.pending == [.changeParticipants([.init(user: UserID(trusted: "dora"), isAdded: true)])])
     }
 
-    @Test("what was sent is undone by another change")
+    @Test("another change reverts a sent one")
     func attempted() throws {
         try add(cleo)
         try store.attempt(store.queue[0])
@@ -66,14 +66,14 @@ struct ParticipantChangeTests {
         #expect(try store.participants(of: chat) == [ana, ben])
     }
 
-    @Test("adding a participant again does nothing; removing another user throws", .proves("CONV-39", "CONV-20"))
+    @Test("a repeated addition has no effect, and removing a non-participant throws", .proves("CONV-39", "CONV-20"))
     func needless() throws {
         #expect(try add(ben).changes.isEmpty)
         #expect(store.code { try remove(cleo) } == .participantNotAParticipant)
         #expect(store.queue.isEmpty)
     }
 
-    @Test("more than the limit throws, in a draft too, and so does sending to so many", .proves("CONV-30"))
+    @Test("exceeding the participant limit throws, in a draft too, and so does sending to too many", .proves("CONV-30"))
     func limit() throws {
         let many = (1...Limits.participants).map { UserID(trusted: "user\($0)") }
         #expect(
@@ -85,14 +85,14 @@ struct ParticipantChangeTests {
         #expect(store.code { try store.send(.test(1), in: .test(2)) } == .tooManyParticipants)
     }
 
-    @Test("a user who removes themselves is shown no participants, and can change nothing more", .proves("CONV-19", "CONV-40"))
+    @Test("a user who removes themselves sees no participants and can change nothing", .proves("CONV-19", "CONV-40"))
     func removedMyself() throws {
         try remove(ana)
         #expect(try store.participants(of: chat) == [])
         #expect(store.code { try add(cleo) } == .userNotAParticipant)
     }
 
-    @Test("a refused change is undone and reported", .proves("CONV-44", "OFF-6"))
+    @Test("a refused change is reverted and reported", .proves("CONV-44", "OFF-6"))
     func refused() throws {
         try add(cleo)
         let outcome = try store.refuse(store.queue[0], .userNotAParticipant)

@@ -18,7 +18,7 @@ struct PeopleTests {
         try store.core.read { reader in try reader.announcementRecord(id).map { try reader.announcement($0) } }
     }
 
-    @Test("a followed user has an identity at once, which is filled later", .proves("IDN-3"))
+    @Test("a followed user has an identity at once, which is completed later", .proves("IDN-3"))
     func followed() throws {
         let outcome = try store.write { try $0.follow([dora, WireJSON.ana]) }
         #expect(outcome.words == ["identity create"])
@@ -28,7 +28,7 @@ struct PeopleTests {
         #expect(try identity(dora).isFollowed && identity(dora).displayName == "Dora")
     }
 
-    @Test("unfollowing removes the identity, but not of participants", .proves("IDN-3", "IDN-2", "CONV-43"))
+    @Test("unfollowing removes the identity, except for participants", .proves("IDN-3", "IDN-2", "CONV-43"))
     func unfollowed() throws {
         try store.addConversation(.test(1))
         #expect(try identity(WireJSON.ben).isFollowed)
@@ -47,7 +47,7 @@ struct PeopleTests {
         #expect(try identity(WireJSON.cleo).isFollowed)
     }
 
-    @Test("an update sets members; one of an older position is skipped")
+    @Test("an update sets members, and one of an older position is skipped")
     func updated() throws {
         let (name, city) = (WireJSON.set("display_name", "Dora"), WireJSON.set("metadata", ["city": "Porto"]))
         try store.apply(WireJSON.change("create", "Identity", dora.layerID, user: 3, WireJSON.identity(dora)))
@@ -58,7 +58,7 @@ struct PeopleTests {
         #expect(store.core.cursor.userPosition == 5)
     }
 
-    @Test("presence is applied, and stays when the identity is shown without it")
+    @Test("presence is applied, and stays when the identity arrives without it")
     func presence() throws {
         try store.apply(
             WireJSON.change("create", "Identity", dora.layerID, user: 3, WireJSON.identity(dora)),
@@ -67,7 +67,7 @@ struct PeopleTests {
         #expect(try identity(dora).presenceStatus == .away)
     }
 
-    @Test("being seen last changes when a user goes offline, and not before", .proves("PRES-4"))
+    @Test("the last-seen time changes only when a user goes offline", .proves("PRES-4"))
     func lastSeen() throws {
         let (early, late) = ("2018-05-04T09:20:00.000Z", "2018-05-04T10:00:00.000Z")
         try store.apply(WireJSON.change("create", "Identity", dora.layerID, user: 3, WireJSON.identity(dora)))
@@ -81,7 +81,7 @@ struct PeopleTests {
         #expect(try told("offline", late) == ["identity update presenceStatus", "identity update lastSeenAt"])
     }
 
-    @Test("without a connection the own presence shows offline, and that of others as it was last heard", .proves("PRES-4"))
+    @Test("without a connection the user's own presence appears offline, and others keep their last status", .proves("PRES-4"))
     func presenceEnded() throws {
         for user in [WireJSON.ana, dora] {
             try store.apply(WireJSON.change("create", "Identity", user.layerID, WireJSON.identity(user)))
@@ -93,14 +93,14 @@ struct PeopleTests {
         #expect(try store.write { try $0.presenceEnded() }.changes.isEmpty)
     }
 
-    @Test("a user of whom nothing is known has an identity with a user id alone", .proves("IDN-4"))
+    @Test("an unknown user has an identity with only a user id", .proves("IDN-4"))
     func unknown() throws {
         #expect(try identity(dora) == Identity(userID: dora))
         try store.write { try $0.follow([dora]) }
         #expect(try identity(dora) == Identity(userID: dora))
     }
 
-    @Test("a user who is not followed any more is known only as a participant")
+    @Test("an unfollowed user is known only as a participant")
     func deleted() throws {
         try store.addConversation(.test(1))
         for (place, user) in [dora, WireJSON.ben].enumerated() {
@@ -124,7 +124,7 @@ struct PeopleTests {
         #expect(try store.conversation(.test(1))?.totalMessageCount == 1)
     }
 
-    @Test("an announcement comes, is read and is deleted", .proves("ANN-2", "CHG-2"))
+    @Test("an announcement arrives, is read and is deleted", .proves("ANN-2", "CHG-2"))
     func announcement() throws {
         let id = AnnouncementID.test(1)
         let created = try store.apply(WireJSON.change("create", "Announcement", id.layerID, user: 3, WireJSON.announcement(id)))
@@ -137,7 +137,7 @@ struct PeopleTests {
         #expect(store.pending == [.markAnnouncementRead(id), .deleteAnnouncement(id)])
     }
 
-    @Test("a refused change of an announcement is undone, an answered one ends with its position", .proves("OFF-6", "OFF-8"))
+    @Test("a refused announcement change is reverted, and an answered one ends with its position", .proves("OFF-6", "OFF-8"))
     func announcementAnswered() throws {
         let id = AnnouncementID.test(1)
         try store.apply(WireJSON.change("create", "Announcement", id.layerID, user: 3, WireJSON.announcement(id)))

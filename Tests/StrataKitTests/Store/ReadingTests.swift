@@ -21,7 +21,7 @@ struct ReadingTests {
 
     private var receipts: [LocalChange] { store.pending.filter { if case .markRead = $0 { true } else { false } } }
 
-    @Test("of 10 unread messages one is here: the count goes down by 1", .proves("SYNC-10", "RCPT-5", "SYNC-70"))
+    @Test("marking all as read marks only stored messages: with 1 of 10 stored, the count drops by 1", .proves("SYNC-10", "RCPT-5", "SYNC-70"))
     func partly() throws {
         try store.apply(WireJSON.counts(of: chat, at: 11, unread: 10, total: 10))
         try store.apply(WireJSON.created(WireJSON.message(.test(11), in: chat, at: 11)))
@@ -33,7 +33,7 @@ struct ReadingTests {
         #expect(receipts == [.markRead([.test(11)])])
     }
 
-    @Test("it is published, and its status is read", .proves("RCPT-6", "RCPT-5"))
+    @Test("a read message is published with its status", .proves("RCPT-6", "RCPT-5"))
     func published() throws {
         try store.addMessages(2...2, in: chat)
         #expect(
@@ -44,7 +44,7 @@ struct ReadingTests {
         #expect(try store.message(.test(2))?.recipientStatusByUserID[WireJSON.ana] == .read)
     }
 
-    @Test("own messages and those read before are passed over", .proves("RCPT-4"))
+    @Test("own messages and those already read are skipped", .proves("RCPT-4"))
     func passedOver() throws {
         try store.addMessages(2...3, in: chat)
         try store.apply(WireJSON.created(WireJSON.message(.test(4), in: chat, at: 4, from: WireJSON.ana)))
@@ -54,7 +54,7 @@ struct ReadingTests {
         #expect(try store.conversation(chat)?.totalUnreadMessageCount == 1)
     }
 
-    @Test("a message that is gone, one not sent and one of a deleted conversation throw", .proves("RCPT-7"))
+    @Test("a deleted or unsent message, and one of a deleted conversation, throws", .proves("RCPT-7"))
     func refused() throws {
         try store.addMessages(2...2, in: chat)
         try store.send(.test(10), in: chat)
@@ -64,7 +64,7 @@ struct ReadingTests {
         #expect(store.code { try read(.test(2)) } == .conversationDeleted)
     }
 
-    @Test("several go out together, at most 1000 in one request")
+    @Test("several receipts are sent together, at most 1000 per request")
     func together() throws {
         try store.addMessages(2...1103, in: chat)
         try read(.test(2))
@@ -74,7 +74,7 @@ struct ReadingTests {
         #expect(try store.conversation(chat)?.totalUnreadMessageCount == 0)
     }
 
-    @Test("all unread messages of all conversations are found, but those of hidden ones")
+    @Test("all unread messages of all conversations are found, except in hidden ones")
     func everywhere() throws {
         try store.addConversation(.test(2))
         try store.apply(WireJSON.created(WireJSON.message(.test(20), in: .test(2), at: 2)))
@@ -85,7 +85,7 @@ struct ReadingTests {
         #expect(unread == [chat: [.test(2), .test(3)], .test(2): [.test(20)]])
     }
 
-    @Test("a refused receipt is undone without a report", .proves("RCPT-1"))
+    @Test("a refused receipt is reverted without a report", .proves("RCPT-1"))
     func undone() throws {
         try store.addMessages(2...2, in: chat)
         try read(.test(2))
@@ -96,7 +96,7 @@ struct ReadingTests {
         #expect(outcome.findings.failures.isEmpty)
     }
 
-    @Test("delivery is confirmed by itself, once, for messages of others that were neither delivered nor read", .proves("RCPT-3", "SYNC-69"))
+    @Test("delivery is confirmed automatically, once, for others' messages that are neither delivered nor read", .proves("RCPT-3", "SYNC-69"))
     func delivery() throws {
         func message(_ number: Int, _ status: String, from sender: UserID = WireJSON.ben) -> [UserID: String] {
             sender == WireJSON.ben ? [WireJSON.ana: status, WireJSON.ben: "read"] : [WireJSON.ana: status]
@@ -108,7 +108,7 @@ struct ReadingTests {
         #expect(store.pending == [.confirmDelivery([.test(2), .test(5)])])
     }
 
-    @Test("delivery is not confirmed where deliveries are not told, and not after leaving", .proves("RCPT-8", "RCPT-3"))
+    @Test("delivery is not confirmed if delivery receipts are disabled, or after leaving", .proves("RCPT-8", "RCPT-3"))
     func noDelivery() throws {
         let sent = [WireJSON.ana: "sent"]
         try store.apply(

@@ -16,7 +16,7 @@ struct RefusalTests {
         try store.addConversation(chat, metadata: ["title": "Lunch"])
     }
 
-    @Test("metadata goes back, and the failure is reported", .proves("OFF-6", "META-20"))
+    @Test("refused metadata is reverted, and the failure is reported", .proves("OFF-6", "META-20"))
     func metadata() throws {
         try store.set("title", "mine", in: chat)
         let operation = store.queue[0]
@@ -28,7 +28,7 @@ struct RefusalTests {
         #expect(failure.error.code == .invalidValue)
     }
 
-    @Test("a message stays, marked as failed, and is not sent again", .proves("OFF-6"))
+    @Test("a refused message stays, marked as failed, and is not sent again", .proves("OFF-6"))
     func message() throws {
         try store.send(.test(10), in: chat)
         let outcome = try store.refuse(store.queue[0])
@@ -42,7 +42,7 @@ struct RefusalTests {
         #expect(try store.message(.test(10))?.failure?.code == .invalidMessage)
     }
 
-    @Test("a failed message can be deleted, and does not hold up the next", .proves("OFF-6", "DEL-3"))
+    @Test("a failed message can be deleted and does not delay the next one", .proves("OFF-6", "DEL-3"))
     func failedMessage() throws {
         try store.send(.test(10), in: chat)
         try store.refuse(store.queue[0])
@@ -53,7 +53,7 @@ struct RefusalTests {
         #expect(try store.messages(in: chat) == [.test(11)])
     }
 
-    @Test("a refused creation takes all with it that depends on it, each with a report", .proves("OFF-4", "OFF-6"))
+    @Test("a refused creation reverts all dependent changes, each with a report", .proves("OFF-4", "OFF-6"))
     func creation() throws {
         let new = try store.write { try $0.createDraft(StoreFixture.newConversation()) }.value
         try store.send(.test(10), in: new)
@@ -65,7 +65,7 @@ struct RefusalTests {
         #expect(outcome.findings.failures.allSatisfy { $0.error.code == .tooManyParticipants })
     }
 
-    @Test("a deletion for all drops what was not sent and what had failed", .proves("OFF-7"))
+    @Test("a deletion for all drops unsent and failed changes", .proves("OFF-7"))
     func deletedMeanwhile() throws {
         try store.send(.test(10), in: chat)
         try store.refuse(store.queue[0])
@@ -78,7 +78,7 @@ struct RefusalTests {
         #expect(outcome.words == ["conversation delete", "message delete", "message delete"])
     }
 
-    @Test("what was sent to a conversation that is gone ends without a message in no conversation", .proves("OFF-7"))
+    @Test("changes sent to a deleted conversation end and leave no orphaned message", .proves("OFF-7"))
     func sentToGone() throws {
         try store.send(.test(10), in: chat)
         try store.attempt(store.queue[0])
@@ -90,7 +90,7 @@ struct RefusalTests {
         #expect(try store.message(.test(10)) == nil)
     }
 
-    @Test("a refused message that was deleted meanwhile is gone, and its deletion is not sent")
+    @Test("a refused message that was deleted meanwhile disappears, and its deletion is not sent")
     func deletedWhileSent() throws {
         try store.send(.test(10), in: chat)
         try store.attempt(store.queue[0])
@@ -100,7 +100,7 @@ struct RefusalTests {
         #expect(try store.message(.test(10)) == nil)
     }
 
-    @Test("an answer that comes twice, and one for what is over, changes nothing")
+    @Test("a duplicate answer, or one for an ended change, changes nothing")
     func late() throws {
         try store.set("title", "mine", in: chat)
         let operation = store.queue[0]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("a load of everything from the beginning")
+@Suite("a full reload")
 struct RelistingTests {
     private let store: StoreFixture
     private let dora = UserID(trusted: "dora")
@@ -35,7 +35,7 @@ struct RelistingTests {
         return object
     }
 
-    @Test("what no list shows any more is gone", .proves("SYNC-73"))
+    @Test("objects missing from all lists are deleted", .proves("SYNC-73"))
     func gone() throws {
         try begin()
         #expect(try list(conversation(2)).words.suffix(4) == ["conversation delete", "message delete", "message delete", "message delete"])
@@ -44,7 +44,7 @@ struct RelistingTests {
         #expect(store.core.cursor.epoch == "second" && store.core.cursor.userPosition == 0)
     }
 
-    @Test("nothing goes before the last page has come")
+    @Test("nothing is deleted before the last page has arrived")
     func pages() throws {
         try begin()
         try list(conversation(2), next: "/conversations?page=2")
@@ -56,7 +56,7 @@ struct RelistingTests {
         #expect(store.core.cursor.listing?.hasConversations == true)
     }
 
-    @Test("conversations that packets bring meanwhile stay")
+    @Test("conversations that arrive by packets meanwhile stay")
     func packets() throws {
         try begin()
         try store.apply(WireJSON.created(WireJSON.conversation(.test(3), epoch: "second")))
@@ -64,7 +64,7 @@ struct RelistingTests {
         #expect(try store.conversation(.test(3)) != nil)
     }
 
-    @Test("messages that are here are compared, down to the oldest, and what is gone goes", .proves("SYNC-65"))
+    @Test("stored messages are compared, down to the oldest, and missing ones are deleted", .proves("SYNC-65"))
     func messages() throws {
         try begin()
         let outcome = try list(
@@ -78,7 +78,7 @@ struct RelistingTests {
         #expect(try store.message(.test(3))?.isUnread == false)
     }
 
-    @Test("a conversation that has no messages any more loses those that are here")
+    @Test("a conversation without messages on the server loses its stored ones")
     func emptied() throws {
         try begin()
         try list(conversation(1), conversation(2))
@@ -86,7 +86,7 @@ struct RelistingTests {
         #expect(try store.conversation(.test(1))?.hasUnreadMessages == false)
     }
 
-    @Test("what was to be fetched before is fetched after the comparison", .proves("SYNC-33"))
+    @Test("pending history fetches run after the comparison", .proves("SYNC-33"))
     func goals() throws {
         let last = WireJSON.message(.test(20), in: .test(3), at: 20)
         try store.apply(WireJSON.created(WireJSON.conversation(.test(3), at: 20, unread: 5, total: 9, last: last)))
@@ -99,7 +99,7 @@ struct RelistingTests {
         #expect(try store.progress(of: .test(3))?.goal == .firstUnread)
     }
 
-    @Test("unsent work stays, and is shown on what the lists bring", .proves("SYNC-73", "OFF-8"))
+    @Test("unsent changes stay and are shown on top of the lists", .proves("SYNC-73", "OFF-8"))
     func unsent() throws {
         try store.send(.test(50), in: .test(1))
         try store.set("mine", "x", in: .test(1))
@@ -110,7 +110,7 @@ struct RelistingTests {
         #expect(store.pendingNames == ["sendMessage", "setMetadata"])
     }
 
-    @Test("answered changes are in what the lists bring", .proves("OFF-8"))
+    @Test("lists contain answered changes", .proves("OFF-8"))
     func answered() throws {
         try store.set("title", "mine", in: .test(1))
         try store.succeed(store.queue[0], at: 7)
@@ -121,7 +121,7 @@ struct RelistingTests {
         #expect(try store.metadata(of: .test(1)) == ["title": "new"])
     }
 
-    @Test("users who are not followed any more are forgotten, participants and new ones are not")
+    @Test("users who are no longer followed are deleted, participants and newly followed users are not")
     func identities() throws {
         for user in [dora, WireJSON.cleo] {
             try store.apply(WireJSON.change("create", "Identity", user.layerID, user: 20, WireJSON.identity(user, name: "Name")))
@@ -135,7 +135,7 @@ struct RelistingTests {
         #expect(identities.map { $0?.isFollowed } == [nil, true, true, false])
     }
 
-    @Test("announcements that are gone go, new ones stay")
+    @Test("missing announcements are deleted, and new ones stay")
     func announcements() throws {
         func created(_ number: Int, user: Int64) -> JSONValue {
             let id = AnnouncementID.test(number)
@@ -150,7 +150,7 @@ struct RelistingTests {
             try store.core.read { reader in try [101, 102, 103].map { try reader.announcementRecord(.test($0)) != nil } } == [false, true, true])
     }
 
-    @Test("the listing is over when all lists are")
+    @Test("the reload ends when all lists have ended")
     func complete() throws {
         try begin()
         try list(conversation(1), conversation(2))
@@ -163,7 +163,7 @@ struct RelistingTests {
         #expect(store.core.cursor.timestamp == "later")
     }
 
-    @Test("a list that cannot be continued begins again")
+    @Test("a list that cannot be continued starts again")
     func restarted() throws {
         try begin()
         try list(conversation(2), next: "/conversations?page=2")
@@ -171,7 +171,7 @@ struct RelistingTests {
         #expect(store.core.cursor.listing == .init())
     }
 
-    @Test("the policy of this start decides for conversations that are new, not for those that are here", .proves("SYNC-63", "SYNC-60"))
+    @Test("the policy of this start applies to new conversations, not to stored ones", .proves("SYNC-63", "SYNC-60"))
     func policy() throws {
         store.core.policy = .completeHistory
         let last = WireJSON.message(.test(20), in: .test(3), at: 20)
@@ -180,7 +180,7 @@ struct RelistingTests {
         #expect(try store.progress(of: .test(1))?.goal == nil)
     }
 
-    @Test("one conversation that the server does not show is forgotten")
+    @Test("a conversation that the server does not show is deleted")
     func oneConversation() throws {
         try store.write { try $0.storeConversation(nil, id: .test(1)) }
         #expect(try store.conversation(.test(1)) == nil)

@@ -16,7 +16,7 @@ struct SendTests {
         try store.addConversation(chat)
     }
 
-    @Test("it has sender, times and statuses at once, and no position", .proves("MSG-3", "MSG-9", "RCPT-2"))
+    @Test("a message has sender, times and statuses at once, and no position", .proves("MSG-3", "MSG-9", "RCPT-2"))
     func shown() throws {
         try store.send(.test(1), in: chat)
         let message = try #require(try store.message(.test(1)))
@@ -29,7 +29,7 @@ struct SendTests {
         #expect(message.recipientStatus(for: WireJSON.cleo, participants: participants) == .invalid)
     }
 
-    @Test("unsent messages come after all others, in the order of sending", .proves("MSG-5", "CONV-38"))
+    @Test("unsent messages follow all others, in the order of sending", .proves("MSG-5", "CONV-38"))
     func order() throws {
         try store.send(.test(20), in: chat)
         try store.send(.test(10), in: chat)
@@ -38,7 +38,7 @@ struct SendTests {
         #expect(try store.conversation(chat)?.lastMessage?.id == .test(10))
     }
 
-    @Test("an accepted message takes its place by position; the unsent stay behind it", .proves("MSG-4", "MSG-5"))
+    @Test("an accepted message is ordered by position, and unsent ones stay behind it", .proves("MSG-4", "MSG-5"))
     func accepted() throws {
         try store.send(.test(20), in: chat)
         try store.send(.test(10), in: chat)
@@ -52,7 +52,7 @@ struct SendTests {
         #expect(try store.messages(in: chat) == [.test(20), .test(5), .test(10)])
     }
 
-    @Test("the totals count it from the beginning, and only once", .proves("SYNC-70"))
+    @Test("the totals count a message from its sending, once", .proves("SYNC-70"))
     func total() throws {
         try store.send(.test(20), in: chat)
         #expect(try store.conversation(chat)?.totalMessageCount == 1)
@@ -72,7 +72,7 @@ struct SendTests {
         #expect(store.pendingNames == ["sendMessage"])
     }
 
-    @Test("an unknown, a deleted and a left conversation refuse it", .proves("MSG-2", "CONV-39", "CONV-40"))
+    @Test("an unknown, deleted or left conversation refuses a message", .proves("MSG-2", "CONV-39", "CONV-40"))
     func refused() throws {
         #expect(store.code { try store.send(.test(1), in: .test(9)) } == .conversationDeleted)
         try store.write { try $0.deleteConversation(chat, mode: .myDevices) }
@@ -99,7 +99,7 @@ struct SendTests {
         #expect(store.pendingNames == ["sendMessage"])
     }
 
-    @Test("the message and its place in the queue survive the end of the app", .proves("OFF-1", "STORE-5", "SYNC-12"))
+    @Test("a message and its place in the queue survive the end of the app", .proves("OFF-1", "STORE-5", "SYNC-12"))
     func durable() throws {
         try store.send(.test(1), in: chat)
         let queue = store.queue

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("the sessions on a device")
+@Suite("sessions on a device")
 final class SessionFileTests {
     private let folder: URL
     private var sessions: SessionFile
@@ -30,7 +30,7 @@ final class SessionFileTests {
 
     private func code(_ body: () throws -> Void) -> StrataError? { #expect(throws: StrataError.self, performing: body) }
 
-    @Test("each user has a store of their own, and the current session is kept", .proves("CLNT-2", "SESS-1"))
+    @Test("each user has a separate store, and the current session is stored", .proves("CLNT-2", "SESS-1"))
     func users() throws {
         let ana = try signIn(WireJSON.ana, "a")
         _ = try sessions.addSession("second")
@@ -44,7 +44,7 @@ final class SessionFileTests {
         #expect(try reopened().all == [ana, ben])
     }
 
-    @Test("after a challenge the store stays, and the same user gets it back")
+    @Test("after a challenge the store stays, and the same user gets it again")
     func challenged() throws {
         let first = try signIn(WireJSON.ana, "a")
         try sessions.challenge(WireJSON.ana, token: "a")
@@ -61,7 +61,7 @@ final class SessionFileTests {
         #expect(sessions.current == renewed)
     }
 
-    @Test("without a current session a user gets their own, and in another one they have a duplicate", .proves("SESS-3"))
+    @Test("a user without a current session gets their own; in another session it is a duplicate", .proves("SESS-3"))
     func own() throws {
         let ana = try signIn(WireJSON.ana, "a")
         _ = try sessions.addSession("second")
@@ -72,14 +72,14 @@ final class SessionFileTests {
         #expect(try sessions.signedIn(WireJSON.ana, token: "b").store == ana.store)
     }
 
-    @Test("another user cannot sign in where one is signed in", .proves("AUTH-2"))
+    @Test("a user cannot sign in to another user's session", .proves("AUTH-2"))
     func other() throws {
         _ = try signIn(WireJSON.ana, "a")
         let error = code { _ = try sessions.signedIn(WireJSON.ben, token: "b") }
         #expect(error?.code == .alreadyAuthenticated && error?.userID == WireJSON.ana)
     }
 
-    @Test("an identifier names one session; a user's own is named after them, or else differently", .proves("SESS-3"))
+    @Test("an identifier names one session; a user's own has their name, or another one if that is taken", .proves("SESS-3"))
     func identifiers() throws {
         #expect(try sessions.addSession("ana").userID == nil)
         #expect(code { _ = try sessions.addSession("ana") }?.code == .duplicateSession)
@@ -89,7 +89,7 @@ final class SessionFileTests {
         #expect(sessions.all.count == 2)
     }
 
-    @Test("a removed session is gone, also as the current one")
+    @Test("a removed session is gone, also if it was current")
     func removed() throws {
         let ana = try signIn(WireJSON.ana, "a")
         try sessions.removeSession(ana.identifier)
@@ -97,7 +97,7 @@ final class SessionFileTests {
         #expect(try reopened().all.isEmpty)
     }
 
-    @Test("a change that cannot be written changes nothing", .proves("ERR-2"))
+    @Test("a change that cannot be written has no effect", .proves("ERR-2"))
     func unwritable() throws {
         let ana = try signIn(WireJSON.ana, "a")
         try FileManager.default.removeItem(at: folder)
@@ -105,7 +105,7 @@ final class SessionFileTests {
         #expect(sessions.current == ana)
     }
 
-    @Test("a file that cannot be read throws and stays as it is; a missing one has no sessions", .proves("SESS-4"))
+    @Test("an unreadable session file throws and stays unchanged, and a missing one has no sessions", .proves("SESS-4"))
     func unreadable() throws {
         let (file, store) = (folder.appending(path: "sessions.json"), folder.appending(path: "\(UUID().lowercaseText).sqlite"))
         try Data("messages".utf8).write(to: store)
@@ -119,7 +119,7 @@ final class SessionFileTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
     }
 
-    @Test("while tokens cannot be read, nothing is opened and nothing changes", .proves("SESS-4"))
+    @Test("nothing opens and nothing changes while tokens are unreadable", .proves("SESS-4"))
     func lockedTokens() throws {
         let ana = try signIn(WireJSON.ana, "a")
         let before = try Data(contentsOf: folder.appending(path: "sessions.json"))
@@ -130,7 +130,7 @@ final class SessionFileTests {
         #expect(try reopened().current == ana)
     }
 
-    @Test("a file of a newer version is refused and kept", .proves("STORE-6"))
+    @Test("a session file of a newer version is refused and kept", .proves("STORE-6"))
     func newer() throws {
         let text = Data(#"{"format": 2, "users": {}}"#.utf8)
         try text.write(to: folder.appending(path: "sessions.json"))
@@ -140,7 +140,7 @@ final class SessionFileTests {
 
     // MARK: Tokens
 
-    @Test("tokens are in a file of their own, which only its owner can read", .proves("STORE-7"))
+    @Test("tokens have a separate file that only its owner can read", .proves("STORE-7"))
     func tokenFile() throws {
         var ana = try signIn(WireJSON.ana, "secret-a")
         let (sessionsFile, tokenFile) = (folder.appending(path: "sessions.json"), folder.appending(path: "tokens.json"))
@@ -155,7 +155,7 @@ final class SessionFileTests {
         #expect(try reopened().current == ana)
     }
 
-    @Test("a token that cannot be kept changes nothing", .proves("ERR-2"))
+    @Test("a token that cannot be stored changes nothing", .proves("ERR-2"))
     func tokenNotKept() throws {
         let tokens = TestTokens()
         var sessions = try SessionFile(folder: folder, tokens: tokens)
@@ -170,7 +170,7 @@ final class SessionFileTests {
 
     // MARK: Ended sessions
 
-    @Test("a session that could not be removed whole is removed at the next start", .proves("AUTH-7"))
+    @Test("a session that was removed only partly is removed at the next start", .proves("AUTH-7"))
     func tombstone() throws {
         let tokens = TestTokens()
         var sessions = try SessionFile(folder: folder, tokens: tokens)

@@ -13,7 +13,7 @@ struct StoreColumnsTests {
         }
     }
 
-    @Test("are read by the places that the schema gives them")
+    @Test("the columns are read by their places in the schema")
     func order() throws {
         let database = try DatabaseQueue()
         try StoreSchema.migrator.migrate(database)

@@ -60,7 +60,7 @@ final class StoreFileTests {
         try bytes.write(to: file)
     }
 
-    @Test("a large file is checked while it is used already; if it is damaged, it is rebuilt the next time", .timeLimit(.minutes(3)))
+    @Test("a large file is checked while it is in use, and rebuilt at the next start if damaged", .timeLimit(.minutes(3)))
     func checkedLater() async throws {
         try fill()
         try damage(["message_received"])
@@ -77,7 +77,7 @@ final class StoreFileTests {
         #expect(!FileManager.default.fileExists(atPath: mark))
     }
 
-    @Test("a store is ready while its file is still being read, as for damage")
+    @Test("a store is usable while its file is still being checked for damage")
     func openedWhileRead() throws {
         try fill()
         let pool = try StoreFile.open(file)
@@ -98,7 +98,7 @@ final class StoreFileTests {
         isReading.wait()
     }
 
-    @Test("a store that was marked as damaged opens also if the process ended while it was rebuilt")
+    @Test("a store marked as damaged opens after the process ended during its rebuilding")
     func markedAndRebuilt() throws {
         try fill()
         try writeLog()
@@ -111,7 +111,7 @@ final class StoreFileTests {
         #expect(try !names.contains("store.sqlite.found-damaged"))
     }
 
-    @Test("what was written is there after the app has ended", .proves("STORE-1", "OFF-1"))
+    @Test("written data survives the end of the app", .proves("STORE-1", "OFF-1"))
     func durable() throws {
         try fill()
         let (_, store) = try open()
@@ -120,7 +120,7 @@ final class StoreFileTests {
         #expect(try !names.contains("store.sqlite.damaged"))
     }
 
-    @Test("a reader sees one state while the store is written", .proves("STORE-2"))
+    @Test("a reader sees a consistent snapshot during writes", .proves("STORE-2"))
     func reading() throws {
         let (pool, store) = try open()
         try store.addConversation(chat)
@@ -133,7 +133,7 @@ final class StoreFileTests {
         #expect(try store.conversation(chat)?.totalMessageCount == 2)
     }
 
-    @Test("a damaged one is put aside; what was not sent is taken from it and shown again")
+    @Test("a damaged store is put aside, and its unsent changes are restored")
     func damaged() throws {
         try fill()
         try damage(["message", "part"])
@@ -147,7 +147,7 @@ final class StoreFileTests {
         #expect(try store.conversation(chat)?.lastMessage?.parts.first?.text == "unsent")
     }
 
-    @Test("refused changes that the app has not confirmed are taken from a damaged one, too")
+    @Test("unconfirmed refused changes are restored from a damaged store too")
     func damagedWithFailures() throws {
         try fill()
         let (pool, before) = try open()
@@ -159,7 +159,7 @@ final class StoreFileTests {
         #expect(failures.map(\.operation) == ["sendMessage"])
     }
 
-    @Test("of one whose queue is damaged, too, nothing is taken")
+    @Test("nothing is restored from a store whose queue is damaged too")
     func damagedQueue() throws {
         try fill()
         try damage(["message", "operation"])
@@ -170,7 +170,7 @@ final class StoreFileTests {
         #expect(store.pendingNames == ["sendMessage"])
     }
 
-    @Test("what is no database at all is put aside")
+    @Test("a file that is no database is put aside")
     func noDatabase() throws {
         try Data(repeating: 0x41, count: 10_000).write(to: file)
         let (_, store) = try open()
@@ -180,7 +180,7 @@ final class StoreFileTests {
         #expect(try store.conversation(chat) != nil)
     }
 
-    @Test("of a queue with a damaged page in its middle, what is before that page and behind it is kept")
+    @Test("a queue with a damaged page in its middle keeps the changes before and after that page")
     func damagedMiddle() throws {
         let (pool, store) = try open()
         try store.addConversation(chat)
@@ -215,7 +215,7 @@ final class StoreFileTests {
         return count
     }
 
-    @Test("one in which a change of the queue, or the time of synchronization, cannot be understood is put aside", arguments: [true, false])
+    @Test("a store with an unparsable change or synchronization time is put aside", arguments: [true, false])
     func notUnderstood(_ isOperation: Bool) throws {
         try fill()
         let queue = try DatabaseQueue(path: file.path)
@@ -228,7 +228,7 @@ final class StoreFileTests {
         #expect(try names.contains("store.sqlite.damaged"))
     }
 
-    @Test("one whose schema is damaged is put aside")
+    @Test("a store with a damaged schema is put aside")
     func damagedSchema() throws {
         try fill()
         let queue = try DatabaseQueue(path: file.path)
@@ -250,7 +250,7 @@ final class StoreFileTests {
         try body(rebuilt, damaged)
     }
 
-    @Test("the process may end while a rebuilt store is put in the place of the damaged one", arguments: [true, false])
+    @Test("the process may end while a rebuilt store replaces the damaged one", arguments: [true, false])
     func interrupted(_ isDamagedThere: Bool) throws {
         try interruptRebuilding { _, damaged in
             if isDamagedThere { try FileManager.default.moveItem(at: damaged, to: file) }
@@ -260,7 +260,7 @@ final class StoreFileTests {
         #expect(try !names.contains { $0.contains("rebuil") })
     }
 
-    @Test("a store that was only half rebuilt is rebuilt again")
+    @Test("a partially rebuilt store is rebuilt again")
     func halfRebuilt() throws {
         try interruptRebuilding { rebuilt, damaged in
             try FileManager.default.moveItem(at: damaged, to: file)
@@ -272,7 +272,7 @@ final class StoreFileTests {
         #expect(try names.contains("store.sqlite.damaged"))
     }
 
-    @Test("a boundary is told before and after each statement, the last one after the commit")
+    @Test("a callback marks the boundaries of each statement, the last one after the commit")
     func boundaries() throws {
         let passed = Mutex(0)
         let pool = try StoreFile.open(file) { passed.withLock { $0 += 1 } }
@@ -301,7 +301,7 @@ final class StoreFileTests {
         try kept.close()
     }
 
-    @Test("it goes with all that belongs to it")
+    @Test("a store is removed with all its files")
     func removed() throws {
         try fill()
         try damage(["message"])

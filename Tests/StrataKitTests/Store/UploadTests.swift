@@ -17,7 +17,7 @@ extension StoreFixture {
     }
 }
 
-@Suite("uploads of what is to be sent")
+@Suite("uploads of unsent content")
 struct UploadTests {
     private let store: StoreFixture
     private let chat = ConversationID.test(1)
@@ -35,7 +35,7 @@ struct UploadTests {
         try store.write(at: time) { try $0.uploaded(part, as: .test(1), for: operation.id) }
     }
 
-    @Test("a message waits for its content, and shows where it is", .proves("PART-2"))
+    @Test("a message waits for its content and shows the upload's state", .proves("PART-2"))
     func waits() throws {
         #expect(operation.change.awaitsUpload)
         #expect(try shown()?.transferStatus == .awaitingUpload)
@@ -68,7 +68,7 @@ struct UploadTests {
         #expect(operation.upload(of: part).times == 1)
     }
 
-    @Test("a message that was tried is uploaded again, since its id names it; one that has arrived is not")
+    @Test("content of an attempted message is uploaded again, because its id identifies the message; an arrived message's is not")
     func attempted() throws {
         try upload(at: 100)
         try store.attempt(operation)
@@ -77,7 +77,7 @@ struct UploadTests {
         #expect(store.queue.allSatisfy { !$0.hasUpload(before: 101) })
     }
 
-    @Test("what was uploaded is not downloaded, whether the answer or the packet comes first", arguments: [true, false])
+    @Test("uploaded content is not downloaded, in either order of answer and packet", arguments: [true, false])
     func kept(_ isAnswerFirst: Bool) throws {
         try upload()
         let object = sent
@@ -97,7 +97,7 @@ struct UploadTests {
         return WireJSON.message(.test(20), in: chat, at: 2, from: WireJSON.ana, parts: [json])
     }
 
-    @Test("an upload that cannot be made leaves the message unsent and failed", .proves("PROG-1"))
+    @Test("a failed upload leaves the message unsent and failed", .proves("PROG-1"))
     func cancelled() throws {
         let outcome = try store.write { try $0.operationRefused(operation.id, error: StrataError(.transferCancelled, "cancelled")) }
         let message = try #require(try store.message(.test(20)))

@@ -27,14 +27,14 @@ struct HistoryPageTests {
         return try store.write { try $0.storePage(.array(json), of: load, page: page, next: next) }.value
     }
 
-    @Test("the first begins below what is here")
+    @Test("the first page begins below the stored messages")
     func begin() throws {
         let page = try #require(try first())
         #expect(page.path == "/conversations/\(chat)/messages?page_size=100&from_id=\(MessageID.test(10).layerID)")
         #expect(page.below == 10 * Position.wireStep)
     }
 
-    @Test("an empty page that has a link is followed by what the link names, until there is a message")
+    @Test("an empty page with a link is followed until a message arrives")
     func empty() throws {
         let page = try #require(try first())
         let second = try #require(try put([], page, next: "/second"))
@@ -46,7 +46,7 @@ struct HistoryPageTests {
         #expect(try first()?.below == 4 * Position.wireStep)
     }
 
-    @Test("messages that are in none of these pages are gone")
+    @Test("messages missing from all pages are deleted")
     func between() throws {
         try store.apply(WireJSON.created(WireJSON.message(.test(7), in: chat, at: 7)))
         let page = try #require(try first())
@@ -55,19 +55,19 @@ struct HistoryPageTests {
         #expect(try store.messages(in: chat) == [.test(5), .test(10)])
     }
 
-    @Test("an empty page without a link is the end")
+    @Test("an empty page without a link ends the history")
     func end() throws {
         #expect(try put([], try #require(try first()), next: nil) == nil)
         #expect(try first() == nil)
     }
 
-    @Test("a link that names its own page is not followed")
+    @Test("a link to the same page is not followed")
     func circle() throws {
         let page = try #require(try first())
         #expect(try put([], page, next: page.path) == nil)
     }
 
-    @Test("a page of which nothing can be understood is passed over")
+    @Test("an unparsable page is skipped")
     func strange() throws {
         let page = try #require(try first())
         let outcome = try store.write { try $0.storePage([["id": "strange"]], of: load, page: page, next: "/second") }
@@ -75,7 +75,7 @@ struct HistoryPageTests {
         #expect(outcome.changes.isEmpty)
     }
 
-    @Test("of a conversation that is gone no page is asked for")
+    @Test("no page of a deleted conversation is requested")
     func gone() throws {
         try store.apply(WireJSON.deleted(chat))
         #expect(try first() == nil)

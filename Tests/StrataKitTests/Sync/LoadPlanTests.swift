@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("loads that are wanted and under way")
+@Suite("wanted and running loads")
 struct LoadPlanTests {
     private var plan = LoadPlan()
     private let now = ContinuousClock.now
@@ -15,7 +15,7 @@ struct LoadPlanTests {
 
     private mutating func fail(_ load: SyncLoad, after: Duration? = nil) { plan.loadFailed(load, after: after, at: now, random: 0) }
 
-    @Test("so many at once, in the order they were wanted", .proves("SYNC-64"))
+    @Test("the number of concurrent loads is limited, in request order", .proves("SYNC-64"))
     mutating func parallel() {
         plan.want(history: (1...6).map { .test($0) })
         #expect(plan.nextLoads(for: nil, at: now) == history(1...4))
@@ -24,7 +24,7 @@ struct LoadPlanTests {
         #expect(plan.nextLoads(for: nil, at: now) == history(5...5))
     }
 
-    @Test("wanted twice is wanted once, also while it is under way")
+    @Test("a load requested twice runs once, also while it is running")
     mutating func once() {
         for _ in 1...2 { plan.want(history: [.test(1)]) }
         #expect(plan.nextLoads(for: nil, at: now) == history(1...1))
@@ -33,7 +33,7 @@ struct LoadPlanTests {
         #expect(plan.nextLoads(for: nil, at: now).isEmpty && plan.isEmpty)
     }
 
-    @Test("lists do not take the places of others, and are asked for page by page")
+    @Test("lists do not take the slots of other loads, and run page by page")
     mutating func lists() {
         var listing = SyncCursor.Listing()
         listing.hasAnnouncements = true
@@ -60,7 +60,7 @@ struct LoadPlanTests {
         #expect(plan.nextRetry == now + 50)
     }
 
-    @Test("one that fails again and again stops no other", .proves("SYNC-64"))
+    @Test("a repeatedly failing load stops no other", .proves("SYNC-64"))
     mutating func broken() {
         plan.want(history: (1...5).map { .test($0) })
         _ = plan.nextLoads(for: nil, at: now)
@@ -69,7 +69,7 @@ struct LoadPlanTests {
         #expect(!plan.isEmpty)
     }
 
-    @Test("while it is tried again nothing is waited for, and it is not made twice")
+    @Test("a retried load runs once and ends its wait")
     mutating func retried() throws {
         plan.want(history: [.test(1)])
         _ = plan.nextLoads(for: nil, at: now)
@@ -82,7 +82,7 @@ struct LoadPlanTests {
         #expect(plan.nextLoads(for: nil, at: retry).isEmpty && plan.isEmpty)
     }
 
-    @Test("each load gets the packets since it began, and none are kept for nothing")
+    @Test("each load gets the packets since it began, and no packet is kept needlessly")
     mutating func packets() {
         plan.remember([0])
         plan.want(history: [.test(1)])

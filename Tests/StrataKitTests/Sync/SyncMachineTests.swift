@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("staying in step with the server")
+@Suite("synchronization with the server")
 struct SyncMachineTests {
     private typealias Action = SyncMachine.Action
 
@@ -31,7 +31,7 @@ struct SyncMachineTests {
         _ = machine.nextActions(for: known, at: now)
     }
 
-    @Test("the first time: a baseline, then the lists, then the end is told once", .proves("SYNC-2"))
+    @Test("the first synchronization loads a baseline and the lists, and reports its end once", .proves("SYNC-2"))
     mutating func firstLoad() {
         #expect(machine.socketOpened(fresh, answered: [], history: []) == [.publish(.began), .askToGoLive])
         #expect(!machine.isLive && !machine.keepsTime)
@@ -45,13 +45,13 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: known, at: now).isEmpty)
     }
 
-    @Test("a baseline that is refused ends the connection")
+    @Test("a refused baseline ends the connection")
     mutating func noBaseline() {
         _ = machine.socketOpened(fresh, answered: [], history: [])
         #expect(machine.baselineAnswered(isSuccess: false, timestamp: nil, cursor: fresh, at: now) == [.reconnect])
     }
 
-    @Test("coming back: a replay from the last time; what was answered before is over", .proves("SYNC-2", "SYNC-73", "OFF-8"))
+    @Test("reconnecting replays from the last time and ends changes that were answered earlier", .proves("SYNC-2", "SYNC-73", "OFF-8"))
     mutating func comingBack() {
         let answered: Set = [UUID()]
         #expect(machine.socketOpened(known, answered: answered, history: []) == [.publish(.began), .askForReplay(from: "t1")])
@@ -61,7 +61,7 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: known, at: now) == [.publish(.finished)])
     }
 
-    @Test("a failed replay is asked for again, with the same time, after less than 30 seconds", arguments: [0, 0.999])
+    @Test("a failed replay is repeated with the same time, after less than 30 seconds", arguments: [0, 0.999])
     mutating func failedReplay(_ random: Double) throws {
         _ = machine.socketOpened(known, answered: [], history: [])
         var time = now
@@ -78,7 +78,7 @@ struct SyncMachineTests {
     }
 
     @Test(
-        "a log that does not reach back so far, and another epoch, mean a load of everything", .proves("SYNC-73"),
+        "a log that begins too late, and a new epoch, require a full reload", .proves("SYNC-73"),
         arguments: [(false, "first"), (true, "second"), (false, "second")])
     mutating func everything(_ isComplete: Bool, _ epoch: String) {
         _ = machine.socketOpened(known, answered: [UUID()], history: [])
@@ -86,13 +86,13 @@ struct SyncMachineTests {
         #expect(machine.isLive)
     }
 
-    @Test("a replay without an epoch, or the first one that has one, is no other epoch")
+    @Test("a replay without an epoch, or with the first one, is no new epoch")
     mutating func noEpoch() {
         _ = machine.socketOpened(known, answered: [], history: [])
         #expect(replay(epoch: nil) == [.keepTime("t2"), .finish([])])
     }
 
-    @Test("another epoch in an object that is loaded begins anew, and what is under way is of no use")
+    @Test("a new epoch in a loaded object restarts the synchronization and discards running loads")
     mutating func epochInObject() {
         goLive()
         _ = machine.stored(SyncFindings(unknownConversations: [chat]), cursor: known, at: now)
@@ -102,7 +102,7 @@ struct SyncMachineTests {
         #expect(machine.packets(since: .conversation(chat)) == nil)
     }
 
-    @Test("a listing that was interrupted goes on after a replay", .proves("SYNC-73"))
+    @Test("an interrupted listing continues after a replay", .proves("SYNC-73"))
     mutating func resumedListing() {
         var cursor = listing
         cursor.listing?.nextConversations = "/conversations?page=3"
@@ -116,7 +116,7 @@ struct SyncMachineTests {
             ])
     }
 
-    @Test("after a loss nothing is loaded until the replay, then what is still wanted", .proves("SYNC-64"))
+    @Test("loads wait for the replay after a loss, and only wanted ones continue", .proves("SYNC-64"))
     mutating func lost() {
         goLive()
         _ = machine.stored(SyncFindings(unknownConversations: [chat]), cursor: known, at: now)
@@ -128,7 +128,7 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: known, at: now) == [.load(.history(.test(2))), .load(.history(.test(1)))])
     }
 
-    @Test("a load while in step is told as a sync of its own")
+    @Test("a load while live is reported as a separate synchronization")
     mutating func laterLoad() {
         goLive()
         let actions = machine.stored(SyncFindings(unknownConversations: [chat]), cursor: known, at: now)
@@ -137,7 +137,7 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: known, at: now) == [.publish(.finished)])
     }
 
-    @Test("packets that come during a load are applied again after it, in order")
+    @Test("packets during a load are applied again after it, in order")
     mutating func packets() {
         goLive()
         machine.remember([1])
@@ -149,7 +149,7 @@ struct SyncMachineTests {
         #expect(machine.packets(since: .conversation(chat)) == nil)
     }
 
-    @Test("what the server does not show is forgotten, and holds up nothing", .proves("SYNC-64"))
+    @Test("an object that the server does not show is deleted and blocks nothing", .proves("SYNC-64"))
     mutating func refused() {
         goLive()
         var findings = SyncFindings(unknownConversations: [chat])
@@ -162,7 +162,7 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: known, at: now) == [.publish(.finished)])
     }
 
-    @Test("a list that cannot be continued begins anew; one that does not even begin is asked for again later")
+    @Test("a list that cannot be continued starts again; one that fails at its first page is retried later")
     mutating func refusedList() {
         var cursor = listing
         cursor.listing?.nextConversations = "/conversations?page=3"
@@ -177,7 +177,7 @@ struct SyncMachineTests {
         #expect(machine.deadline != nil)
     }
 
-    @Test("a load that failed for the moment is made again, and the end is told after it", .proves("SYNC-64"))
+    @Test("a load that failed temporarily is retried, and the end is reported afterwards", .proves("SYNC-64"))
     mutating func failedLoad() throws {
         goLive()
         var findings = SyncFindings()

@@ -4,13 +4,13 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("how far a synchronization is")
+@Suite("progress of a synchronization")
 struct SyncMeterTests {
     private var meter = SyncMeter()
 
     private func ids(_ numbers: ClosedRange<Int>) -> [ConversationID] { numbers.map { .test($0) } }
 
-    @Test("conversations count when they have come, of as many as the server says", .proves("PROG-1"))
+    @Test("received conversations count, of the total from the server", .proves("PROG-1"))
     mutating func pages() {
         #expect(meter.total == 0 && meter.completed == 0)
         meter.pageReceived(ids(1...2), total: 5)
@@ -21,7 +21,7 @@ struct SyncMeterTests {
         #expect(meter.total == 7 && meter.completed == 7)
     }
 
-    @Test("one whose older messages are being fetched counts when they have come")
+    @Test("a conversation with a running history fetch counts when its messages have arrived")
     mutating func histories() {
         meter.historyNeeded(ids(1...2))
         meter.pageReceived(ids(1...2), total: nil)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("typing: what this device sends when connections come and go")
+@Suite("typing: signals of this device across reconnects")
 struct TypingOfflineTests {
     private let chat = ConversationID.random()
     private let start = ContinuousClock.now
@@ -16,7 +16,7 @@ struct TypingOfflineTests {
 
     private mutating func restore(at second: Double) -> [TypingAction] { sender.connectionRestored(at: start + second).map(\.action) }
 
-    @Test("without a connection calls move the state and send nothing, then or later", .proves("TYPE-23", "TYPE-9"))
+    @Test("calls without a connection change the state and send nothing, then or later", .proves("TYPE-23", "TYPE-9"))
     mutating func offline() {
         sender.connectionLost()
         for (second, action) in [TypingAction.begin, .pause, .begin, .finish].enumerated() { #expect(call(action, at: Double(second)) == nil) }
@@ -31,7 +31,7 @@ struct TypingOfflineTests {
         #expect(restore(at: 1) == [.begin])
     }
 
-    @Test("after reconnecting, begin is sent again, though it was sent a moment ago", .proves("TYPE-23"))
+    @Test("begin is sent again after reconnecting, even if it was sent recently", .proves("TYPE-23"))
     mutating func begin() {
         _ = call(.begin, at: 0)
         sender.connectionLost()
@@ -40,7 +40,7 @@ struct TypingOfflineTests {
         #expect(call(.begin, at: 3.5) == .begin)
     }
 
-    @Test("after reconnecting, a pause is not sent", .proves("TYPE-23"))
+    @Test("a pause is not sent after reconnecting", .proves("TYPE-23"))
     mutating func pause() {
         _ = call(.begin, at: 0)
         _ = call(.pause, at: 1)
@@ -50,7 +50,7 @@ struct TypingOfflineTests {
         #expect(call(.pause, at: 2.1) == .pause)
     }
 
-    @Test("what has ended meanwhile is not sent, whether or not the timer was told", .proves("TYPE-23"), arguments: [true, false])
+    @Test("typing that ended meanwhile is not sent, whether or not the timer fired", .proves("TYPE-23"), arguments: [true, false])
     mutating func over(_ timerCame: Bool) {
         _ = call(.begin, at: 0)
         sender.connectionLost()
@@ -60,7 +60,7 @@ struct TypingOfflineTests {
         #expect(sender.timerDue(at: start + 20).map(\.action) == [.finish])
     }
 
-    @Test("the end that comes without a connection is not sent")
+    @Test("an end without a connection is not sent")
     mutating func finishedOffline() {
         _ = call(.begin, at: 0)
         sender.connectionLost()
@@ -69,7 +69,7 @@ struct TypingOfflineTests {
         #expect(restore(at: 26) == [])
     }
 
-    @Test("signing out and disconnecting end everything without a signal", .proves("TYPE-29"))
+    @Test("signing out and disconnecting end all typing without a signal", .proves("TYPE-29"))
     mutating func stop() {
         _ = call(.begin, at: 0)
         sender.stop()
@@ -78,7 +78,7 @@ struct TypingOfflineTests {
         #expect(restore(at: 31) == [])
     }
 
-    @Test("a conversation that is gone is not told of", .proves("TYPE-29"))
+    @Test("a deleted conversation sends no signal", .proves("TYPE-29"))
     mutating func gone() {
         _ = call(.begin, at: 0)
         sender.conversationGone(chat)

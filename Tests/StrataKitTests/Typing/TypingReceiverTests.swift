@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("typing: what the app is told")
+@Suite("typing: events for the app")
 struct TypingReceiverTests {
     private let chat = ConversationID.random()
     private let other = ConversationID.random()
@@ -29,7 +29,7 @@ struct TypingReceiverTests {
         #expect(receiver.indicatorReceived(given, isKnown: true, at: start) == given)
     }
 
-    @Test("own signals, those of unknown conversations and those without a user are dropped", .proves("TYPE-25", "TYPE-26"))
+    @Test("own signals, signals of unknown conversations and signals without a user are dropped", .proves("TYPE-25", "TYPE-26"))
     mutating func dropped() {
         #expect(receiver.indicatorReceived(indicator(.begin, Identity(userID: UserID(trusted: "me"))), isKnown: true, at: start) == nil)
         #expect(receiver.indicatorReceived(indicator(.begin, ana), isKnown: false, at: start) == nil)
@@ -46,7 +46,7 @@ struct TypingReceiverTests {
         #expect(receiver.deadline == nil)
     }
 
-    @Test("a typist is forgotten after 25 s of silence, with a finish", .proves("TYPE-24"), arguments: [TypingAction.begin, .pause])
+    @Test("a typist finishes after 25 s of silence", .proves("TYPE-24"), arguments: [TypingAction.begin, .pause])
     mutating func silence(_ action: TypingAction) {
         receive(action, ana)
         #expect(receiver.deadline == start + 25)
@@ -55,7 +55,7 @@ struct TypingReceiverTests {
         #expect(receiver.deadline == nil)
     }
 
-    @Test("each signal begins the 25 s anew")
+    @Test("each signal restarts the 25 s")
     mutating func renewed() {
         receive(.begin, ana)
         receive(.begin, ana, at: 20)
@@ -63,7 +63,7 @@ struct TypingReceiverTests {
         #expect(receiver.timerDue(at: start + 45) == [indicator(.finish, ana)])
     }
 
-    @Test("a message of the sender ends their typing, once", .proves("TYPE-22"))
+    @Test("a message ends its sender's typing, once", .proves("TYPE-22"))
     mutating func message() {
         receive(.begin, ana)
         receive(.begin, ben)
@@ -73,7 +73,7 @@ struct TypingReceiverTests {
         #expect(receiver.indicatorReceived(indicator(.finish, ana), isKnown: true, at: start) == nil)
     }
 
-    @Test("leaving the conversation ends the typing in it alone", .proves("TYPE-24"))
+    @Test("leaving a conversation ends the user's typing there only", .proves("TYPE-24"))
     mutating func left() {
         receive(.begin, ana)
         receive(.begin, ana, in: other)
@@ -81,7 +81,7 @@ struct TypingReceiverTests {
         #expect(receiver.timerDue(at: start + 25) == [indicator(.finish, ana, in: other)])
     }
 
-    @Test("a conversation that is gone ends the typing of all in it", .proves("TYPE-24"))
+    @Test("a deleted conversation ends all typing in it", .proves("TYPE-24"))
     mutating func gone() {
         receive(.begin, ana)
         receive(.pause, ben, at: 1)
@@ -98,7 +98,7 @@ struct TypingReceiverTests {
         #expect(receiver.deadline == nil)
     }
 
-    @Test("an app that shows begin as typing and everything else as not typing shows who types", .proves("TYPE-8"))
+    @Test("an app that shows only begin as typing shows the right typists", .proves("TYPE-8"))
     mutating func simpleApp() {
         var shown: Set<String> = []
         func show(_ indicators: [TypingIndicator?]) -> Set<String> {
@@ -122,7 +122,7 @@ struct TypingReceiverTests {
         #expect(show(receiver.connectionLost()) == [])
     }
 
-    @Test("the time of silence follows from the periods of the server")
+    @Test("the silence limit follows from the periods of the server")
     mutating func periods() {
         receiver = TypingReceiver(user: nil, periods: TypingPeriods(pause: .seconds(1), finish: .seconds(2), repetition: .seconds(0.5)))
         receive(.begin, ana)
@@ -144,7 +144,7 @@ struct TypingPacketTests {
         ]
     }
 
-    @Test("a packet says who does what, and where", .proves("TYPE-27"), arguments: TypingAction.allCases)
+    @Test("a typing packet has the sender, action and conversation", .proves("TYPE-27"), arguments: TypingAction.allCases)
     func read(_ action: TypingAction) {
         var sender = Identity(userID: UserID(trusted: "a b"))
         sender.displayName = "Ana"
@@ -158,7 +158,7 @@ struct TypingPacketTests {
         #expect(TypingIndicator(packet: packet(word)) == expected)
     }
 
-    @Test("what is no typing indicator is not one")
+    @Test("other packets are no typing indicators")
     func others() {
         for packet in [packet("thinking"), packet(type: "change"), packet(kind: "presence"), [:], nil] {
             #expect(TypingIndicator(packet: packet) == nil)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("typing: what this device sends")
+@Suite("typing: signals of this device")
 struct TypingSenderTests {
     private let chat = ConversationID.random()
     private let other = ConversationID.random()
@@ -19,7 +19,7 @@ struct TypingSenderTests {
 
     private mutating func due(at second: Double) -> [TypingAction] { sender.timerDue(at: start + second).map(\.action) }
 
-    @Test("there are three actions, and the words on the wire are started, paused and finished", .proves("TYPE-4", "TYPE-27"))
+    @Test("the three actions are started, paused and finished on the wire", .proves("TYPE-4", "TYPE-27"))
     func words() {
         #expect(TypingAction.allCases == [.begin, .pause, .finish])
         for (action, word) in [(TypingAction.begin, "started"), (.pause, "paused"), (.finish, "finished")] {
@@ -30,7 +30,7 @@ struct TypingSenderTests {
         }
     }
 
-    @Test("after begin, 10 s without a call are a pause, and 10 s more the end", .proves("TYPE-11", "TYPE-12"))
+    @Test("begin pauses after 10 s without a call and finishes after 10 s more", .proves("TYPE-11", "TYPE-12"))
     mutating func periods() {
         #expect(call(.begin, at: 0) == .begin)
         #expect(sender.deadline == start + 10)
@@ -43,7 +43,7 @@ struct TypingSenderTests {
         #expect(due(at: 100) == [])
     }
 
-    @Test("each call begins the 10 s anew: begin at 0 and 9 is a pause at 19", .proves("TYPE-11"))
+    @Test("each call restarts the 10 s: begin at 0 and 9 pauses at 19", .proves("TYPE-11"))
     mutating func restarted() {
         _ = call(.begin, at: 0)
         #expect(call(.begin, at: 9) == .begin)
@@ -51,7 +51,7 @@ struct TypingSenderTests {
         #expect(due(at: 19) == [.pause])
     }
 
-    @Test("100 calls in 2 s are one signal", .proves("TYPE-10", "TYPE-20"))
+    @Test("100 calls in 2 s send one signal", .proves("TYPE-10", "TYPE-20"))
     mutating func merged() {
         var sent: [TypingAction] = []
         for step in 0..<100 { sent += [call(.begin, at: Double(step) / 50)].compactMap { $0 } }
@@ -59,7 +59,7 @@ struct TypingSenderTests {
         #expect(sender.deadline == start + 11.98)
     }
 
-    @Test("the same action is sent again 2.5 s after it was last sent, not before", .proves("TYPE-20"))
+    @Test("a repeated action is sent again after 2.5 s, not before", .proves("TYPE-20"))
     mutating func repetition() {
         #expect(call(.begin, at: 0) == .begin)
         #expect(call(.begin, at: 2.4) == nil)
@@ -68,7 +68,7 @@ struct TypingSenderTests {
         #expect(call(.begin, at: 5) == .begin)
     }
 
-    @Test("another action is sent at once", .proves("TYPE-20"))
+    @Test("a different action is sent at once", .proves("TYPE-20"))
     mutating func changes() {
         #expect(call(.begin, at: 0) == .begin)
         #expect(call(.pause, at: 0.1) == .pause)
@@ -77,14 +77,14 @@ struct TypingSenderTests {
         #expect(call(.begin, at: 0.4) == .begin)
     }
 
-    @Test("a call after the pause that came by itself is sent at once", .proves("TYPE-20"))
+    @Test("a call after an automatic pause is sent at once", .proves("TYPE-20"))
     mutating func afterPause() {
         _ = call(.begin, at: 0)
         #expect(due(at: 10) == [.pause])
         #expect(call(.begin, at: 10.1) == .begin)
     }
 
-    @Test("a pause that the app calls begins the second 10 s, from idle too", .proves("TYPE-21"))
+    @Test("a pause by the app starts the second 10 s, from idle too", .proves("TYPE-21"))
     mutating func calledPause() {
         #expect(call(.pause, at: 0) == .pause)
         #expect(call(.pause, at: 3) == .pause)
@@ -92,7 +92,7 @@ struct TypingSenderTests {
         #expect(due(at: 13) == [.finish])
     }
 
-    @Test("finish stops the time, and is not sent where nothing has begun", .proves("TYPE-21"))
+    @Test("finish stops the timer, and is sent only after a begin", .proves("TYPE-21"))
     mutating func finish() {
         #expect(call(.finish, at: 0) == nil)
         _ = call(.begin, at: 1)
@@ -101,7 +101,7 @@ struct TypingSenderTests {
         #expect(call(.finish, at: 3) == nil)
     }
 
-    @Test("a timer that comes late tells the last step only")
+    @Test("a late timer sends only the last step")
     mutating func late() {
         _ = call(.begin, at: 0)
         #expect(due(at: 60) == [.finish])
@@ -110,7 +110,7 @@ struct TypingSenderTests {
         #expect(sender.deadline == start + 120)
     }
 
-    @Test("sending a message is the end, without a signal of its own", .proves("TYPE-22"))
+    @Test("sending a message ends typing without a separate signal", .proves("TYPE-22"))
     mutating func message() {
         _ = call(.begin, at: 0)
         sender.messageSent(in: chat)
@@ -119,7 +119,7 @@ struct TypingSenderTests {
         #expect(call(.begin, at: 1.1) == .begin)
     }
 
-    @Test("conversations have states of their own")
+    @Test("conversations have separate states")
     mutating func independent() {
         #expect(call(.begin, at: 0) == .begin)
         #expect(call(.begin, at: 1, in: other) == .begin)
@@ -135,7 +135,7 @@ struct TypingSenderTests {
         #expect(sender.timerDue(at: start + 15).map(\.conversationID) == [chat, other])
     }
 
-    @Test("the periods can be others")
+    @Test("the periods are configurable")
     mutating func otherPeriods() {
         sender = TypingSender(periods: TypingPeriods(pause: .seconds(1), finish: .seconds(2), repetition: .seconds(0.5)), isConnected: true)
         _ = call(.begin, at: 0)

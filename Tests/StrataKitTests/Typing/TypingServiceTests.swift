@@ -40,7 +40,9 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("sends begin, then by itself pause and finish, as its clock says", .proves("TYPE-11", "TYPE-12", "TYPE-28"), .timeLimit(.minutes(3)))
+    @Test(
+        "the service sends begin, then automatically pause and finish, by its clock", .proves("TYPE-11", "TYPE-12", "TYPE-28"),
+        .timeLimit(.minutes(3)))
     func sends() async throws {
         try await run { scene in
             await scene.service.connectionRestored()
@@ -53,7 +55,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("an earlier time than the one it waits for is not missed", .proves("TYPE-28"), .timeLimit(.minutes(3)))
+    @Test("the service wakes for a time earlier than the one it waits for", .proves("TYPE-28"), .timeLimit(.minutes(3)))
     func earlier() async throws {
         try await run { scene in
             await scene.service.connectionRestored()
@@ -68,7 +70,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("what waits to be sent is dropped when it is over", .proves("TYPE-22", "TYPE-23", "TYPE-29"), .timeLimit(.minutes(3)), arguments: 0..<4)
+    @Test("a queued signal is dropped when its typing ends", .proves("TYPE-22", "TYPE-23", "TYPE-29"), .timeLimit(.minutes(3)), arguments: 0..<4)
     func dropped(_ end: Int) async throws {
         try await run { service in
             await service.connectionRestored()
@@ -87,7 +89,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("of several signals of a conversation that wait, the last is sent", .proves("TYPE-10"), .timeLimit(.minutes(3)))
+    @Test("only the last queued signal of a conversation is sent", .proves("TYPE-10"), .timeLimit(.minutes(3)))
     func collapsed() async throws {
         try await run { service in
             await service.connectionRestored()
@@ -100,7 +102,7 @@ struct TypingServiceTests {
     }
 
     @Test(
-        "when the connection is lost, or the app disconnects, typists are gone", .proves("TYPE-24"), .timeLimit(.minutes(3)),
+        "losing the connection or disconnecting removes all typists", .proves("TYPE-24"), .timeLimit(.minutes(3)),
         arguments: [true, false])
     func typistsGone(_ isLost: Bool) async throws {
         try await run { scene in
@@ -111,7 +113,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("it can run again after it was cancelled", .timeLimit(.minutes(3)))
+    @Test("the service can run again after a cancellation", .timeLimit(.minutes(3)))
     func again() async throws {
         try await run { service in
             let first = Task { await service.run() }
@@ -124,7 +126,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("a message, a leaving participant and a conversation that is gone end typing", .proves("TYPE-22", "TYPE-24"), .timeLimit(.minutes(3)))
+    @Test("a message, a leaving participant and a deleted conversation end typing", .proves("TYPE-22", "TYPE-24"), .timeLimit(.minutes(3)))
     func ends() async throws {
         try await run { scene in
             let user = UserID(trusted: "ana")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("typing: what is kept of it", .timeLimit(.minutes(5)))
+@Suite("typing: storage", .timeLimit(.minutes(5)))
 struct TypingStoreTests {
-    @Test("nothing: neither what the user types nor what others do is in the store, the queue or the changes", .proves("TYPE-9"))
+    @Test("neither the user's nor others' typing is in the store, the queue or the changes", .proves("TYPE-9"))
     func nothing() async throws {
         let user = try SignedInClient()
         let chat = try await user.addConversation(.test(1))

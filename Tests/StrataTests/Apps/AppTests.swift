@@ -7,7 +7,7 @@ import Testing
 
 @Suite("apps and their keys")
 struct AppTests {
-    @Test("an id is read whole, bare and in its older spelling")
+    @Test("an app id is parsed in its full, bare and older form")
     func ids() throws {
         let id = UUID()
         let text = id.uuidString.lowercased()
@@ -24,7 +24,7 @@ struct AppTests {
         }
     }
 
-    @Test("a new app has keys that belong together, and a token of 256 bits of which only the digest is stored")
+    @Test("a new app has a key pair and a token of 256 bits, of which only the digest is stored")
     func newApp() throws {
         let app = try NewApp(name: " Chat ")
         #expect(app.name == "Chat")
@@ -36,7 +36,7 @@ struct AppTests {
         #expect(throws: CommandFailure.self) { try NewApp(name: "  ") }
     }
 
-    @Test("a public key of the owner's is taken; anything else is refused by name")
+    @Test("an app accepts the owner's public key and refuses anything else by name")
     func ownKey() async throws {
         try await withTemporaryDirectory { directory in
             let pair = try AppKeyPair.make()
@@ -56,7 +56,7 @@ struct AppTests {
         }
     }
 
-    @Test("the key ring finds the only app by itself, and asks when there are several")
+    @Test("the key ring selects the only app automatically, and asks if several exist")
     func keyRing() async throws {
         try await withTemporaryDirectory { directory in
             let ring = KeyRing(home: StrataHome(environment: ["STRATA_HOME": directory + "/home"]))

@@ -5,12 +5,12 @@ import Testing
 
 @testable import StrataCommand
 
-@Suite("lines that users of strata chat enter")
+@Suite("input lines of strata chat")
 struct ChatLineTests {
     private let bob = UserID(trusted: "bob")
     private let carol = UserID(trusted: "carol")
 
-    @Test("a line is a message, also with a slash in it or two at its beginning")
+    @Test("a line is a message, also with a slash inside or two at its start")
     func message() throws {
         #expect(try ChatLine(parsing: "either/or") == .message("either/or"))
         #expect(try ChatLine(parsing: "//set off") == .message("/set off"))
@@ -22,7 +22,7 @@ struct ChatLineTests {
         #expect(try ChatLine(parsing: "/unset a.b c") == .unset(["a.b", "c"]))
     }
 
-    @Test("users are named one after the other")
+    @Test("several users are separated by spaces")
     func users() throws {
         #expect(try ChatLine(parsing: "/new bob  carol") == .new([bob, carol]))
         #expect(try ChatLine(parsing: "/add bob") == .add([bob]))
@@ -30,11 +30,11 @@ struct ChatLineTests {
     }
 
     @Test(
-        "a command that lacks something, or that there is not, is no message",
+        "an incomplete or unknown command is no message",
         arguments: ["/set", "/set title", "/unset", "/new", "/add", "/remove", "/bogus", "/"])
     func wrong(_ line: String) { #expect(throws: ChatLine.Problem.self) { try ChatLine(parsing: line) } }
 
-    @Test("the help has every command")
+    @Test("the help lists every command")
     func help() throws {
         let commands = ["/new", "/set", "/unset", "/add", "/remove", "/leave", "/offline", "/online", "/help", "/quit"]
         let usages = ChatLine.explanations.map(\.usage).joined(separator: " ")

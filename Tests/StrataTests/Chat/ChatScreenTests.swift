@@ -34,14 +34,14 @@ struct ChatScreenTests {
         }
     }
 
-    @Test("conversations have the number of their unread messages")
+    @Test("conversations show their number of unread messages")
     func unread() {
         let line = text(state { $0.unreadCount = 3 })[1]
         #expect(line.hasPrefix(" Lunch"))
         #expect(line.split(separator: "│")[0].hasSuffix(" 3 "))
     }
 
-    @Test("own messages say how far they have come")
+    @Test("own messages show their status")
     func receipts() {
         let messages = [
             ChatMessage.sample("one", receipt: .read(2, of: 2)), .sample("two", receipt: .delivered(1, of: 2)), .sample("three", receipt: .sent),
@@ -55,7 +55,7 @@ struct ChatScreenTests {
         #expect(lines.contains("Bob: five "))
     }
 
-    @Test("receipts say what all recipients have in common, or how many are furthest")
+    @Test("receipts show the status of all recipients, or how many have the highest one")
     func receiptSummary() {
         #expect(ChatMessage.Receipt(sentTo: []) == .sent)
         #expect(ChatMessage.Receipt(sentTo: [.none, .none]) == .sent)
@@ -73,7 +73,7 @@ struct ChatScreenTests {
         #expect(text(state).contains { $0.contains("number 30.") })
     }
 
-    @Test("metadata and participants are beside the messages")
+    @Test("metadata and participants are shown beside the messages")
     func details() {
         let state = state {
             $0.metadata = ["theme.color": "blue", "title": "Lunch"]
@@ -83,7 +83,7 @@ struct ChatScreenTests {
         for part in [" ● alice", " ○ bob", " theme.color", "   blue", " title", "   Lunch"] { #expect(details.contains { $0.hasPrefix(part) }) }
     }
 
-    @Test("without a connection a banner says so, and how many changes wait")
+    @Test("a banner reports a missing connection and the number of pending changes")
     func offline() {
         var state = state()
         #expect(!text(state).joined().contains("Offline"))
@@ -102,7 +102,7 @@ struct ChatScreenTests {
         #expect(text(state)[9].contains("Bob and Carol are typing"))
     }
 
-    @Test("the help names every command, and fits into 80 columns and 24 rows")
+    @Test("the help lists every command and fits into 80 columns and 24 rows")
     func help() {
         var state = state()
         _ = state.press(.help)
@@ -111,7 +111,7 @@ struct ChatScreenTests {
         #expect(lines.contains("Any key goes back."))
     }
 
-    @Test("of a long line the part around the cursor is shown")
+    @Test("a long line shows the part around the cursor")
     func input() {
         var state = state()
         _ = state.type(String(repeating: "x", count: 100) + "end")

@@ -16,7 +16,7 @@ struct ChatStateTests {
         return state
     }
 
-    @Test("Enter sends the line and empties it")
+    @Test("Enter sends the line and clears it")
     func send() {
         var state = state(.sample("Lunch"))
         #expect(state.type("Hi!\r") == [.type, .type, .type, .send("Hi!")])
@@ -24,7 +24,7 @@ struct ChatStateTests {
         #expect(state.type("  \r").last != .send("  "))
     }
 
-    @Test("commands become actions, and others do not see them being typed")
+    @Test("commands become actions, and typing them sends no typing signal")
     func commands() {
         var state = state(.sample("Lunch"))
         #expect(state.type("/set title Dinner\r") == [.setMetadata(path: "title", value: "Dinner")])
@@ -32,7 +32,7 @@ struct ChatStateTests {
         #expect(state.type("/leave\r/offline\r/online\r/quit\r") == [.leave, .disconnect, .connect, .quit])
     }
 
-    @Test("a wrong command stays in the line, and a notice says what is wrong until the next key")
+    @Test("a wrong command stays in the line, and a notice explains the error until the next key")
     func wrong() {
         var state = state(.sample("Lunch"))
         #expect(state.type("/bogus\r") == [])
@@ -42,21 +42,21 @@ struct ChatStateTests {
         #expect(state.notice == nil)
     }
 
-    @Test("without a conversation nothing can be sent")
+    @Test("nothing can be sent without a conversation")
     func nowhere() {
         var state = state()
         #expect(state.type("Hi\r") == [.type, .type])
         #expect(state.notice?.contains("/new") == true)
     }
 
-    @Test("taking back what was typed tells that typing has stopped")
+    @Test("clearing the line ends typing")
     func stopTyping() {
         var state = state(.sample("Lunch"))
         #expect(state.type("ab\u{7F}\u{7F}\u{7F}") == [.type, .type, .type, .stopTyping])
         #expect(state.type("a") + state.press(.control("u")) == [.type, .stopTyping])
     }
 
-    @Test("up and down select conversations, and the messages of the one before are gone")
+    @Test("up and down select conversations, and the messages of the previous one disappear")
     func selection() {
         let (lunch, trip) = (ChatConversation.sample("Lunch"), ChatConversation.sample("Trip"))
         var state = state(lunch, trip)
@@ -72,7 +72,7 @@ struct ChatStateTests {
         #expect(state.current == lunch)
     }
 
-    @Test("the selected conversation stays selected when others move before it, and another one is when it goes")
+    @Test("the selected conversation stays selected when others move; another is selected when it disappears")
     func order() {
         let (lunch, trip) = (ChatConversation.sample("Lunch"), ChatConversation.sample("Trip"))
         var state = state(lunch, trip)
@@ -82,7 +82,7 @@ struct ChatStateTests {
         #expect(state.current == trip)
     }
 
-    @Test("a new conversation is in the list before its first message, and once after it")
+    @Test("a new conversation is listed before its first message, and only once afterwards")
     func draft() {
         var state = state(.sample("Lunch"))
         var trip = ChatConversation.sample("Trip")
@@ -96,7 +96,7 @@ struct ChatStateTests {
         #expect(state.conversations == [trip])
     }
 
-    @Test("a new conversation that existed already is replaced by that")
+    @Test("an existing distinct conversation replaces a new one")
     func merge() {
         let lunch = ChatConversation.sample("Lunch")
         var state = state(lunch)
@@ -108,7 +108,7 @@ struct ChatStateTests {
         #expect(state.conversations == [lunch])
     }
 
-    @Test("typing users are shown for the selected conversation, until they stop or the connection is gone")
+    @Test("typing users are shown for the selected conversation, until they stop or the connection is lost")
     func typing() {
         let (lunch, trip) = (ChatConversation.sample("Lunch"), ChatConversation.sample("Trip"))
         var state = state(lunch, trip)
@@ -122,7 +122,7 @@ struct ChatStateTests {
         #expect(state.typing.isEmpty)
     }
 
-    @Test("scrolling back to the oldest message asks for older ones")
+    @Test("scrolling back to the oldest message requests older ones")
     func scroll() {
         let lunch = ChatConversation.sample("Lunch")
         var state = state(lunch)
@@ -134,7 +134,7 @@ struct ChatStateTests {
         #expect(state.scrolled == 2)
     }
 
-    @Test("Ctrl-C ends it always, Ctrl-D only with an empty line, and any other key leaves the help")
+    @Test("Ctrl-C always exits, Ctrl-D only with an empty line, and any other key closes the help")
     func quit() {
         var state = state()
         #expect(state.press(.control("d")) == [.quit])

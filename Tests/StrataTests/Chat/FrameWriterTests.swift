@@ -4,7 +4,7 @@ import Testing
 
 @testable import StrataCommand
 
-@Suite("what is written to a terminal")
+@Suite("output to a terminal")
 struct FrameWriterTests {
     private func frame(_ lines: [StyledLine], columns: Int = 10) -> Frame {
         Frame(size: ScreenSize(columns: columns, rows: lines.count), lines: lines, cursorRow: 0, cursorColumn: 3)
@@ -20,7 +20,7 @@ struct FrameWriterTests {
         #expect(writer.text(for: frame([StyledLine("one"), StyledLine("three")])).isEmpty)
     }
 
-    @Test("another size clears the screen and writes everything")
+    @Test("a change of size clears the screen and writes everything")
     func resize() {
         var writer = FrameWriter()
         _ = writer.text(for: frame([StyledLine("one")]))
@@ -29,13 +29,13 @@ struct FrameWriterTests {
         #expect(text.contains("one"))
     }
 
-    @Test("the cursor ends where the user types")
+    @Test("the cursor is placed at the input")
     func cursor() {
         var writer = FrameWriter()
         #expect(writer.text(for: frame([StyledLine("one")])).hasSuffix("\u{1B}[1;4H\u{1B}[?25h"))
     }
 
-    @Test("what follows text of doubtful width is put into its own column")
+    @Test("text after characters of uncertain width is positioned explicitly")
     func columns() {
         var line = StyledLine("日本")
         line.append("│", style: .dim)
@@ -44,7 +44,7 @@ struct FrameWriterTests {
         #expect(writer.text(for: frame([line])).contains("日本\u{1B}[5G\u{1B}[2m│\u{1B}[0m\u{1B}[6Gx"))
     }
 
-    @Test("escape sequences in the text of others are not among those that are written")
+    @Test("escape sequences in other users' text are not written")
     func injection() {
         var writer = FrameWriter()
         let text = writer.text(for: frame([StyledLine("\u{1B}]0;title\u{07}\u{1B}[31m")]))

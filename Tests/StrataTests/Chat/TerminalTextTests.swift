@@ -6,7 +6,7 @@ import Testing
 
 @Suite("text on a terminal")
 struct TerminalTextTests {
-    @Test("control characters that other users wrote become visible, and move nothing")
+    @Test("other users' control characters become visible and move nothing")
     func control() {
         #expect(TerminalText("\u{1B}[2J\u{07}\u{7F}").string == "␛[2J␇␡")
         #expect(TerminalText("a\tb\r\n").string == "a b␍␊")
@@ -14,19 +14,19 @@ struct TerminalTextTests {
     }
 
     @Test(
-        "characters that turn the direction of text or are invisible are replaced",
+        "characters that change text direction or are invisible are replaced",
         arguments: ["\u{202E}", "\u{2066}", "\u{200B}", "\u{2028}", "\u{E000}"])
     func invisible(_ text: String) { #expect(TerminalText(text).string == "\u{FFFD}") }
 
-    @Test("letters and emoji of any script stay as they are", arguments: ["é", "e\u{301}", "日本", "👨‍👩‍👧", "👍🏽", "नमस्ते", "שלום"])
+    @Test("letters and emoji of any script stay unchanged", arguments: ["é", "e\u{301}", "日本", "👨‍👩‍👧", "👍🏽", "नमस्ते", "שלום"])
     func kept(_ text: String) { #expect(TerminalText(text).string == text) }
 
     @Test(
-        "columns are counted as terminals do",
+        "columns are counted as in terminals",
         arguments: [("abc", 3), ("é", 1), ("e\u{301}", 1), ("日本", 4), ("한국", 4), ("😀", 2), ("👍🏽", 2), ("🇩🇪", 2), ("❤️", 2), ("Ａ", 2), ("…", 1), ("", 0)])
     func width(_ text: String, _ columns: Int) { #expect(text.terminalWidth == columns) }
 
-    @Test("a line fits exactly: cut with an ellipsis, or filled", arguments: 1...12)
+    @Test("a line is cut with an ellipsis or padded to fit exactly", arguments: 1...12)
     func fitted(_ columns: Int) {
         var line = StyledLine("日本", .bold)
         line.append("abc")
@@ -35,7 +35,7 @@ struct TerminalTextTests {
         #expect(line.fitted(to: columns).text.contains("…") == (columns < 7))
     }
 
-    @Test("text is broken at spaces, long words anywhere, and at its own line feeds")
+    @Test("text is broken at spaces and line feeds, and long words anywhere")
     func wrapped() {
         #expect("one two three".wrapped(to: 8) == ["one two", "three"])
         #expect("abcdefgh".wrapped(to: 3) == ["abc", "def", "gh"])
@@ -44,7 +44,7 @@ struct TerminalTextTests {
         #expect("one two".wrapped(to: 3) == ["one", "two"])
     }
 
-    @Test("no broken line is too long", arguments: 2...20)
+    @Test("no wrapped line is too long", arguments: 2...20)
     func wrapBounds(_ columns: Int) {
         let text = "Hello, 世界! 👨‍👩‍👧 a  long-winded sentence,\nwith   spaces "
         #expect(text.wrapped(to: columns).allSatisfy { $0.terminalWidth <= columns })

@@ -23,7 +23,9 @@ struct WrongInputTests {
         }
     }
 
-    @Test("is answered with one line on standard error and a status, and nothing is made", .timeLimit(.minutes(5)), arguments: WrongInput.all)
+    @Test(
+        "wrong input is answered with one line on standard error and a status, and creates nothing", .timeLimit(.minutes(5)),
+        arguments: WrongInput.all)
     func row(_ row: WrongInput) async throws {
         let program = try StrataProgram("words")
         let directory = program.directory
@@ -34,7 +36,7 @@ struct WrongInputTests {
         #expect(!FileManager.default.fileExists(atPath: directory + "/secrets"))
     }
 
-    @Test("an unknown option is named, whatever the command", .timeLimit(.minutes(5)))
+    @Test("every command names an unknown option", .timeLimit(.minutes(5)))
     func unknownOption() async throws {
         let program = try StrataProgram("words")
         for command in try await CommandTree.read(from: program).keys {
@@ -45,14 +47,14 @@ struct WrongInputTests {
         }
     }
 
-    @Test("the version is that of the tree, with the commit if the build knows it")
+    @Test("the version is that of the source tree, with the commit if the build knows it")
     func version() async throws {
         #expect(StrataVersion.text(commit: "") == StrataVersion.current)
         #expect(StrataVersion.text(commit: "00a0fef12345-dirty") == "\(StrataVersion.current) (00a0fef12345-dirty)")
         #expect(try await StrataProgram("words").run(["--version"]).output == StrataVersion.description + "\n")
     }
 
-    @Test("help and the version are no failures")
+    @Test("help and version exit with success")
     func help() async throws {
         let program = try StrataProgram("words")
         for words in [["--help"], ["--version"], ["app"], ["help", "token"], ["app", "create", "-h"]] {

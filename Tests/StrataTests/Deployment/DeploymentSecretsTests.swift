@@ -10,7 +10,7 @@ import Testing
 struct DeploymentSecretsTests {
     private func read(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 
-    @Test("gateways and webhooks have a secret of their own; a directory that was made before gets what it lacks, and keeps the rest")
+    @Test("gateways and webhooks have separate secrets; an existing directory gets missing secrets and keeps the others")
     func complete() async throws {
         try await withTemporaryDirectory { directory in
             let secrets = DeploymentSecrets(directory: directory, places: .init())
@@ -27,7 +27,7 @@ struct DeploymentSecretsTests {
         }
     }
 
-    @Test("each service finds its own URL of the database beside nothing else, with its own role; what older versions made stays")
+    @Test("each service has a separate file with its own database URL and role; files of older versions stay")
     func urls() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(atPath: "\(directory)/services", withIntermediateDirectories: true)
@@ -42,7 +42,7 @@ struct DeploymentSecretsTests {
         }
     }
 
-    @Test("each directory belongs to a group of its own, and only this one can read it", .enabled(if: getuid() == 0))
+    @Test("each directory has a separate group, and only that group can read it", .enabled(if: getuid() == 0))
     func groups() async throws {
         try await withTemporaryDirectory { directory in
             let secrets = DeploymentSecrets(directory: directory, places: .init())

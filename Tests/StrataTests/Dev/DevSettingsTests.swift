@@ -6,7 +6,7 @@ import Testing
 
 @Suite("the settings of strata dev")
 struct DevSettingsTests {
-    @Test("defaults")
+    @Test("defaults apply without flags and environment")
     func defaults() throws {
         let settings = try DevSettings(flags: .init(), environment: [:])
         #expect(settings.host == "127.0.0.1")
@@ -17,7 +17,7 @@ struct DevSettingsTests {
         #expect(ServiceKind.allCases.allSatisfy { settings.instances[$0] == 1 })
     }
 
-    @Test("flags go before the environment")
+    @Test("flags take precedence over the environment")
     func precedence() throws {
         let environment = ["STRATA_HTTP_PORT": "9080", "STRATA_HTTPS_PORT": "9443", "STRATA_LOG_LEVEL": "debug"]
         let settings = try DevSettings(flags: .init(gateways: 3, httpPort: 7080), environment: environment)
@@ -28,7 +28,7 @@ struct DevSettingsTests {
         #expect(settings.logLevel == "debug")
     }
 
-    @Test("a public URL loses its last slash, and its name gets into the certificate")
+    @Test("a public URL loses its trailing slash, and its name is in the certificate")
     func publicURL() throws {
         let settings = try DevSettings(flags: .init(publicURL: "https://chat.example.org/"), environment: [:])
         #expect(settings.publicURL == "https://chat.example.org")
@@ -38,7 +38,7 @@ struct DevSettingsTests {
     }
 
     @Test(
-        "says which setting is wrong",
+        "an error names the wrong setting",
         arguments: [
             (DevSettings.Flags(gateways: 0), [:], "--gateways"),
             (DevSettings.Flags(metadata: 17), [:], "--metadata"),

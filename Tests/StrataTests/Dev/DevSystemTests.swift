@@ -44,7 +44,7 @@ struct DevSystemTests {
         }
     }
 
-    @Test("brings everything up, says so, keeps the data over a second start, and leaves nothing behind")
+    @Test("strata dev starts everything, reports it, keeps data over a restart, and leaves nothing behind")
     func upAndDown() async throws {
         try await withTemporaryDirectory { directory in
             let binaries = try FakeServices.make(in: directory)
@@ -76,7 +76,7 @@ struct DevSystemTests {
         }
     }
 
-    @Test("starts again what is killed, PostgreSQL included, and the state file says so")
+    @Test("strata dev restarts killed processes, including PostgreSQL, and the state file reports it")
     func restarts() async throws {
         try await withTemporaryDirectory { directory in
             let stage = try Stage(directory, try FakeServices.make(in: directory))
@@ -113,7 +113,7 @@ struct DevSystemTests {
         }
     }
 
-    @Test("a database of an unreleased version is refused with one sentence, by strata dev and by strata migrate, and stays as it is")
+    @Test("strata dev and strata migrate refuse a database of an unreleased version with one sentence and leave it unchanged")
     func otherSchema() async throws {
         try await withTemporaryDirectory { directory in
             let binaries = try FakeServices.make(in: directory)
@@ -138,7 +138,7 @@ struct DevSystemTests {
         }
     }
 
-    @Test("a service that keeps dying ends the start, with its last words")
+    @Test("a service that keeps dying ends the start and reports its last output")
     func broken() async throws {
         try await withTemporaryDirectory { directory in
             let stage = try Stage(directory, try FakeServices.make(in: directory, broken: .metadata))
@@ -150,7 +150,7 @@ struct DevSystemTests {
         }
     }
 
-    @Test("a second system in the same home is refused, and does the first no harm")
+    @Test("a second system in the same home is refused and does not affect the first")
     func second() async throws {
         try await withTemporaryDirectory { directory in
             let binaries = try FakeServices.make(in: directory)
@@ -165,7 +165,7 @@ struct DevSystemTests {
         }
     }
 
-    @Test("a start that fails before anything runs removes the directories that it has made, and no others")
+    @Test("a start that fails early removes exactly the directories that it created")
     func nothingLeft() async throws {
         try await withTemporaryDirectory { directory in
             let binaries = try FakeServices.make(in: directory)
@@ -185,7 +185,7 @@ struct DevSystemTests {
         }
     }
 
-    @Test("missing executables are named before anything is started")
+    @Test("missing executables are named before any process starts")
     func missing() async throws {
         try await withTemporaryDirectory { directory in
             let stage = try Stage(directory, ServiceBinaries(directory: directory))

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("the process that listens on a port")
 struct PortOwnerTests {
-    @Test("is read from the kernel's table, established connections aside")
+    @Test("the process is read from the kernel's table, without established connections")
     func table() {
         let table = """
               sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -22,7 +22,7 @@ struct PortOwnerTests {
         #expect(PortOwner.inodes(listeningOn: 80, in: table).isEmpty)
     }
 
-    @Test("is named with its process, also among more listeners than the kernel tells at once")
+    @Test("the owner of a port is found with its process, also among many listeners")
     func named() async throws {
         let crowd = try await withThrowingTaskGroup { group in
             for _ in 0..<200 {

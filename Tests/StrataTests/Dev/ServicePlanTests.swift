@@ -11,7 +11,7 @@ struct ServicePlanTests {
         return try ServicePlan(settings: settings, isFree: { !taken.contains($0) }, takePorts: { count in Array(20_001...20_000 + count) })
     }
 
-    @Test("further gateways get the next ports that are free")
+    @Test("further gateways get the next free ports")
     func gatewayPorts() throws {
         let gateways = try plan(.init(gateways: 3), taken: [8081, 8444]).instances.filter { $0.kind == .gateway }
         #expect(gateways.map(\.httpPort) == [8080, 8082, 8083])
@@ -27,7 +27,7 @@ struct ServicePlanTests {
         #expect(plan.instances.count == 12)
     }
 
-    @Test("the ports that were asked for are kept for the gateways, wherever they lie")
+    @Test("ports requested for the gateways are kept, anywhere in the range")
     func wanted() throws {
         let plan = try plan(.init(httpPort: 20_010, httpsPort: 20_003))
         let ports = plan.instances.flatMap { [$0.adminPort, $0.rpcPort, $0.httpPort, $0.httpsPort].compactMap { $0 } }
@@ -35,7 +35,7 @@ struct ServicePlanTests {
         #expect(ports.contains(20_010) && ports.contains(20_003))
     }
 
-    @Test("a first port that is taken is named, with the flag that changes it")
+    @Test("an error names an occupied first port and the flag that changes it")
     func taken() {
         let failure = #expect(throws: CommandFailure.self) { try plan(.init(), taken: [8443]) }
         #expect(failure?.message.contains("8443") == true)
@@ -43,7 +43,7 @@ struct ServicePlanTests {
         #expect(failure?.status == .configuration)
     }
 
-    @Test("each process is told what it needs, and no more secrets than that")
+    @Test("each process gets exactly the settings and secrets it needs")
     func environment() throws {
         let plan = try plan(.init(gateways: 2, conversations: 2))
         let context = ServicePlan.Context(

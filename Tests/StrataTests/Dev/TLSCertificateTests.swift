@@ -11,7 +11,7 @@ import X509
 struct TLSCertificateTests {
     private let hosts = ["localhost", "127.0.0.1", "::1"]
 
-    @Test("covers this machine, and its key is readable by its owner alone")
+    @Test("the certificate covers this machine, and only its owner can read its key")
     func covers() async throws {
         try await withTemporaryDirectory { directory in
             let made = try TLSCertificate.ensure(in: directory, hosts: hosts)
@@ -27,7 +27,7 @@ struct TLSCertificateTests {
         }
     }
 
-    @Test("is kept until it is about to end")
+    @Test("the certificate is kept until shortly before it expires")
     func kept() async throws {
         try await withTemporaryDirectory { directory in
             let now = Date()
@@ -39,7 +39,7 @@ struct TLSCertificateTests {
         }
     }
 
-    @Test("is made again for another public name, with a foreign key, and when it cannot be read")
+    @Test("the certificate is recreated for another public name, with a foreign key, and when unreadable")
     func replaced() async throws {
         try await withTemporaryDirectory { directory in
             _ = try TLSCertificate.ensure(in: directory, hosts: hosts)

@@ -9,7 +9,7 @@ import Testing
 @Suite("the doctor")
 struct DoctorTests {
     @Test(
-        "reads a version out of what a program says",
+        "the doctor extracts a version from a program's output",
         arguments: [
             ("postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)", "15.13", 15),
             ("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64", "7.0.15", 7),
@@ -22,13 +22,13 @@ struct DoctorTests {
         #expect(version?.major == major)
     }
 
-    @Test("finds no version where there is none")
+    @Test("the doctor finds no version in other output")
     func noVersion() {
         #expect(ProgramVersion(in: "command not found") == nil)
         #expect(ProgramVersion(in: "") == nil)
     }
 
-    @Test("says what is missing, and how to get it")
+    @Test("the doctor names missing programs and how to install them")
     func missing() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
@@ -52,7 +52,7 @@ struct DoctorTests {
         }
     }
 
-    @Test("notices a process whose program has been replaced")
+    @Test("the doctor detects a process whose program has been replaced")
     func replaced() async throws {
         try await withTemporaryDirectory { directory in
             let program = directory + "/sleep"

@@ -20,14 +20,14 @@ struct PackageUpdateTests {
                 100 /var/lib/dpkg/status
         """
 
-    @Test("is a security update if the security archive has the candidate")
+    @Test("an update is a security update if the security archive has the candidate")
     func security() {
         #expect(
             PackageUpdate(package: "postgresql-15", policy: Self.newer)
                 == .available(package: "postgresql-15", version: "15.20-0+deb12u1", isSecurity: true))
     }
 
-    @Test("is no security update if only the archive of an older version is one")
+    @Test("an update is no security update if only an older version comes from the security archive")
     func ordinary() {
         let policy = """
             redis-server:
@@ -45,18 +45,20 @@ struct PackageUpdateTests {
                 == .available(package: "redis-server", version: "7.0.15-1~deb12u10", isSecurity: false))
     }
 
-    @Test("is none if the candidate is installed")
+    @Test("no update exists if the candidate is installed")
     func current() {
         let policy = Self.newer.replacing("Installed: 15.18", with: "Installed: 15.20")
         #expect(PackageUpdate(package: "postgresql-15", policy: policy) == .none(package: "postgresql-15"))
     }
 
-    @Test("is unknown if apt does not know the package", arguments: ["", "x:\n  Installed: (none)\n  Candidate: 1.2\n", "x:\n  Installed: 1.2\n"])
+    @Test(
+        "an update is unknown if apt does not know the package",
+        arguments: ["", "x:\n  Installed: (none)\n  Candidate: 1.2\n", "x:\n  Installed: 1.2\n"])
     func notInstalled(policy: String) {
         #expect(PackageUpdate(package: "x", policy: policy) == .unknown)
     }
 
-    @Test("is looked up by the package that has the program")
+    @Test("an update is looked up by the package that contains the program")
     func lookUp() async throws {
         // Symbolic links to directories are resolved, because dpkg knows only one path.
         try await withTemporaryDirectory { directory in
@@ -74,14 +76,14 @@ struct PackageUpdateTests {
         }
     }
 
-    @Test("is unknown without apt")
+    @Test("an update is unknown without apt")
     func withoutAPT() async {
         #expect(await PackageUpdate.find(for: "/usr/bin/redis-server") { _, _ in nil } == .unknown)
         let dpkgOnly = await PackageUpdate.find(for: "/usr/bin/x") { program, _ in program == "dpkg-query" ? "x: /usr/bin/x" : nil }
         #expect(dpkgOnly == .unknown)
     }
 
-    @Test("agrees with this machine's apt", .enabled(if: (try? Programs.find("apt-cache")) != nil))
+    @Test("the update agrees with this machine's apt", .enabled(if: (try? Programs.find("apt-cache")) != nil))
     func thisMachine() async throws {
         let apt = try Programs.find("apt-cache")
         guard case .available(let package, _, _) = await PackageUpdate.find(for: apt), package == "apt" else {
@@ -90,7 +92,7 @@ struct PackageUpdateTests {
         }
     }
 
-    @Test("is unknown for a program of no package")
+    @Test("an update is unknown for a program without a package")
     func ownProgram() async {
         #expect(await PackageUpdate.find(for: CommandLine.arguments[0]) == .unknown)
     }

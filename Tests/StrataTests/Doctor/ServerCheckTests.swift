@@ -14,13 +14,13 @@ struct ServerCheckTests {
         InstalledProgram(path: "/bin/server", version: try #require(ProgramVersion(in: output)), output: output)
     }
 
-    @Test("tells the version, the tested versions and that no update is known")
+    @Test("the check reports the version, the tested versions and that no update is known")
     func current() throws {
         let check = postgres.judge(try program("postgres (PostgreSQL) 15.20"), update: .none(package: "postgresql-15"))
         #expect(check == .fine("PostgreSQL", finding: "15.20, /bin/server; tested with 15, 17; no update known to apt"))
     }
 
-    @Test("says how to install a security update")
+    @Test("the check reports how to install a security update")
     func securityUpdate() throws {
         let update = PackageUpdate.available(package: "postgresql-15", version: "15.20-0+deb12u1", isSecurity: true)
         let check = postgres.judge(try program("postgres (PostgreSQL) 15.18"), update: update)
@@ -29,13 +29,13 @@ struct ServerCheckTests {
         #expect(check.remedy == "apt-get install --only-upgrade postgresql-15")
     }
 
-    @Test("says that updates are unknown without a package")
+    @Test("the check reports unknown updates without a package")
     func unknown() throws {
         let check = redis.judge(try program("Redis server v=7.0.15 sha=0 bits=64"), update: .unknown)
         #expect(check == .fine("Redis", finding: "7.0.15, /bin/server; tested with 7, 8; updates: unknown"))
     }
 
-    @Test("tells Valkey from Redis")
+    @Test("the check distinguishes Valkey from Redis")
     func valkey() throws {
         let valkey = ServerVersions.valkey
         let check = redis.judge(try program("Valkey server v=9.1.2 sha=0 bits=64"), update: .unknown)
@@ -43,21 +43,21 @@ struct ServerCheckTests {
         #expect((check.verdict == .fine) == valkey.tested.contains(9))
     }
 
-    @Test("notices a version that is not tested")
+    @Test("the check reports an untested version")
     func untested() throws {
         let check = postgres.judge(try program("postgres (PostgreSQL) 19.1"), update: .unknown)
         #expect(check.verdict == .notice)
         #expect(check.finding == "19.1, /bin/server; tested with 15, 17, not with 19; updates: unknown")
     }
 
-    @Test("refuses a version that is too old")
+    @Test("the check refuses a version that is too old")
     func tooOld() throws {
         let check = postgres.judge(try program("postgres (PostgreSQL) 14.9"), update: .unknown)
         #expect(check.verdict == .bad)
         #expect(check.finding == "14.9 at /bin/server is too old; 15 is needed")
     }
 
-    @Test("names the package of a server that is missing")
+    @Test("the check names the package of a missing server")
     func missing() async {
         let check = await postgres.examine { try Programs.find("no-such-program-of-ours") }
         #expect(check == .bad("PostgreSQL", finding: "not found", remedy: "apt-get install postgresql"))

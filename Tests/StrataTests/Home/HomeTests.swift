@@ -16,7 +16,7 @@ struct HomeTests {
         redisURL: "redis://127.0.0.1:2", certificate: "/c.pem",
         processes: [.init(name: "gateway-1", service: "gateway", pid: 8, restarts: 2, adminPort: 3, httpPort: 8080, httpsPort: 8443)])
 
-    @Test("is .strata, or what STRATA_HOME names, also relative to where we are")
+    @Test("the home is .strata or STRATA_HOME, also relative to the working directory")
     func place() {
         #expect(StrataHome(environment: [:], current: "/srv/app").path == "/srv/app/.strata")
         #expect(StrataHome(environment: ["STRATA_HOME": "data/"], current: "/srv/app").path == "/srv/app/data")
@@ -24,7 +24,7 @@ struct HomeTests {
         #expect(StrataHome(environment: ["STRATA_HOME": ""], current: "/srv/app").path == "/srv/app/.strata")
     }
 
-    @Test("has one system at a time; a second process is told which one was first")
+    @Test("a home has one system at a time, and a second process learns the first one's id")
     func lock() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
@@ -42,7 +42,7 @@ struct HomeTests {
         }
     }
 
-    @Test("asking whether a system runs never keeps one from starting")
+    @Test("checking for a running system never prevents one from starting")
     func asking() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
@@ -55,7 +55,7 @@ struct HomeTests {
         }
     }
 
-    @Test("a lock file that a killed process left is no obstacle")
+    @Test("a lock file of a killed process does not block a start")
     func staleLock() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
@@ -68,7 +68,7 @@ struct HomeTests {
         }
     }
 
-    @Test("keeps its secrets, for its owner alone, and does not replace what it cannot read")
+    @Test("the home keeps its secrets for its owner only, and replaces no unreadable file")
     func secrets() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
@@ -93,7 +93,7 @@ struct HomeTests {
         }
     }
 
-    @Test("its state is read back as it was written; without a running system it is not believed")
+    @Test("the state is read back unchanged, and ignored without a running system")
     func state() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
@@ -110,7 +110,7 @@ struct HomeTests {
         }
     }
 
-    @Test("a system that is coming up is waited for, and the operator told; not for ever, and not when it gives up")
+    @Test("a command waits for a starting system with a notice, but not indefinitely, and not after its failure")
     func comingUp() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])

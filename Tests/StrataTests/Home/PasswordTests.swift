@@ -6,7 +6,7 @@ import Testing
 
 @Suite("the passwords of the services' roles")
 struct PasswordTests {
-    @Test("come both or not at all")
+    @Test("both passwords are set or neither")
     func both() throws {
         #expect(try DatabaseMigration.Passwords(OperatorSettings([:])) == nil)
         let both = ["STRATA_CONVERSATIONS_PASSWORD": "c", "STRATA_METADATA_PASSWORD": "m"]

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("a child process")
 struct ChildProcessTests {
-    @Test("returns its status, its output and the signal that ended it")
+    @Test("a child process returns its status, its output and the signal that ended it")
     func exits() async throws {
         let shell = try Programs.find("sh")
         let returned = try await ChildProcess.run(Launch(shell, arguments: ["-c", "cat; echo two >&2; exit 7"], input: "one\n"))
@@ -19,7 +19,7 @@ struct ChildProcessTests {
         #expect(killed.signal == SIGKILL)
     }
 
-    @Test("gets the environment and the directory it was promised, and no file of ours")
+    @Test("a child process gets its environment and directory, and none of our files")
     func surroundings() async throws {
         let shell = try Programs.find("sh")
         let script = #"echo "$GREETING"; pwd; ls /proc/self/fd | wc -l; env | grep -c '^HOME=' || true"#
@@ -29,7 +29,7 @@ struct ChildProcessTests {
         #expect(exit.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) } == ["hello", "/usr", "4", "0"])
     }
 
-    @Test("is killed when it does not want to stop")
+    @Test("a child process that does not stop is killed")
     func stubborn() async throws {
         try await withTemporaryDirectory { directory in
             let mark = directory + "/ready"
@@ -43,7 +43,7 @@ struct ChildProcessTests {
         }
     }
 
-    @Test("a wait can be cancelled without touching the child")
+    @Test("a wait can be cancelled without affecting the child")
     func cancelledWait() async throws {
         let child = try await ChildProcess.start(Launch(try Programs.find("sleep"), arguments: ["60"], deathSignal: .kill))
         let waiting = Task { await child.waitForExit() }
@@ -53,7 +53,7 @@ struct ChildProcessTests {
         #expect(await child.stop()?.signal == SIGTERM)
     }
 
-    @Test("a program that is not there is named")
+    @Test("an error names a missing program")
     func missing() async throws {
         let error = #expect(throws: LocalServerError.self) { try Programs.find("no-such-program-of-ours") }
         #expect(error?.code == .missingProgram)
@@ -62,7 +62,7 @@ struct ChildProcessTests {
         #expect(spawning?.message.contains("/no/such/program") == true)
     }
 
-    @Test("dies with its parent, even when that is killed")
+    @Test("a child process dies with its parent, even if that is killed")
     func deathSignal() async throws {
         // A shell takes the part of the parent, with the same `setpriv` options. Its child must end with it.
         try await withTemporaryDirectory { directory in

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("a private PostgreSQL")
 struct PrivatePostgresTests {
-    @Test("keeps its data when it is stopped, and when it is killed")
+    @Test("PostgreSQL keeps its data when it is stopped or killed")
     func keepsData() async throws {
         try await withTemporaryDirectory { directory in
             let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
@@ -23,7 +23,7 @@ struct PrivatePostgresTests {
         }
     }
 
-    @Test("leaves nothing in shared memory when it is discarded")
+    @Test("PostgreSQL leaves nothing in shared memory when it is discarded")
     func discard() async throws {
         try await withTemporaryDirectory { directory in
             var options = PrivatePostgres.Options(directory: directory + "/pg", password: nil)
@@ -39,7 +39,7 @@ struct PrivatePostgresTests {
         }
     }
 
-    @Test("flushes commits, and admits no client without the password")
+    @Test("PostgreSQL flushes commits, and admits no client without the password")
     func isDurableAndClosed() async throws {
         try await withTemporaryDirectory { directory in
             let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
@@ -53,7 +53,7 @@ struct PrivatePostgresTests {
         }
     }
 
-    @Test("starts although a dead server's postmaster.pid names a process that lives")
+    @Test("PostgreSQL starts although a dead server's postmaster.pid names a running process")
     func staleLock() async throws {
         try await withTemporaryDirectory { directory in
             let options = PrivatePostgres.Options(directory: directory + "/pg", password: nil)
@@ -71,7 +71,7 @@ struct PrivatePostgresTests {
         }
     }
 
-    @Test("says which port is taken")
+    @Test("an error names the occupied port")
     func portInUse() async throws {
         try await withTemporaryDirectory { directory in
             let redis = try await PrivateRedis.start(PrivateRedis.Options(directory: directory + "/redis"))
@@ -84,7 +84,7 @@ struct PrivatePostgresTests {
         }
     }
 
-    @Test("lives elsewhere when its user cannot enter the directory, and keeps its data there", .enabled(if: SystemUser.isRoot))
+    @Test("PostgreSQL uses another directory, and keeps its data there, if its user cannot enter the first", .enabled(if: SystemUser.isRoot))
     func fallback() async throws {
         try await withTemporaryDirectory { directory in
             let closed = directory + "/closed"

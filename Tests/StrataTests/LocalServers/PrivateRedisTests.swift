@@ -5,7 +5,7 @@ import Testing
 
 @Suite("a private Redis")
 struct PrivateRedisTests {
-    @Test("comes back on the same port after it was killed")
+    @Test("Redis restarts on the same port after a kill")
     func restart() async throws {
         try await withTemporaryDirectory { directory in
             let server = try await PrivateRedis.start(PrivateRedis.Options(directory: directory + "/redis"))
@@ -20,7 +20,7 @@ struct PrivateRedisTests {
         }
     }
 
-    @Test("says in its error what Redis said")
+    @Test("an error contains the message of Redis")
     func refusal() async throws {
         try await withTemporaryDirectory { directory in
             let options = PrivateRedis.Options(directory: directory + "/redis", port: try LoopbackPort.free(), arguments: ["--no-such-setting", "1"])

@@ -65,7 +65,7 @@ struct SetupScriptTests {
         }
     }
 
-    @Test("prints the versions, and needs no root if apt offers nothing newer")
+    @Test("the script prints the versions, and needs no root if apt offers nothing newer")
     func current() async throws {
         try await withTemporaryDirectory { directory in
             let (output, root) = try await Machine(directory, offered: "15.18").setUp()
@@ -74,7 +74,7 @@ struct SetupScriptTests {
         }
     }
 
-    @Test("upgrades every package of PostgreSQL's source, while services are held")
+    @Test("the script upgrades every package of PostgreSQL's source while services are held")
     func upgrade() async throws {
         try await withTemporaryDirectory { directory in
             let (output, root) = try await Machine(directory, offered: "15.20").setUp()
@@ -90,7 +90,7 @@ struct SetupScriptTests {
         }
     }
 
-    @Test("names the command instead of asking for a password")
+    @Test("the script names the command instead of asking for a password")
     func password() async throws {
         try await withTemporaryDirectory { directory in
             let (output, root) = try await Machine(directory, offered: "15.20", hasFreeSudo: false).setUp()
@@ -100,7 +100,7 @@ struct SetupScriptTests {
         }
     }
 
-    @Test("leaves a server that runs alone, except in CI")
+    @Test("the script leaves a running server alone, except in CI")
     func running() async throws {
         try await withTemporaryDirectory { directory in
             var machine = try Machine(directory, offered: "15.20")
@@ -117,7 +117,7 @@ struct SetupScriptTests {
         }
     }
 
-    @Test("changes nothing with --check")
+    @Test("the script changes nothing with --check")
     func check() async throws {
         try await withTemporaryDirectory { directory in
             let (output, root) = try await Machine(directory, offered: "15.20").setUp("--check")

@@ -9,7 +9,7 @@ struct SupervisionStateMachineTests {
     private let backOff = SupervisionStateMachine.BackOff(first: .milliseconds(100), longest: .milliseconds(350), resetAfter: .seconds(15))
     private let start = ContinuousClock.now
 
-    @Test("waits longer each time a child dies young, up to a bound")
+    @Test("the supervision waits longer each time a child dies early, up to a maximum")
     func grows() {
         var machine = SupervisionStateMachine(backOff: backOff)
         #expect(machine.begin() == .start)
@@ -21,7 +21,7 @@ struct SupervisionStateMachineTests {
         #expect(machine.restarts == 4)
     }
 
-    @Test("forgives a child that lived long enough")
+    @Test("the supervision resets the wait after a child that lived long enough")
     func forgives() {
         var machine = SupervisionStateMachine(backOff: backOff)
         #expect(machine.begin() == .start)
@@ -32,7 +32,7 @@ struct SupervisionStateMachineTests {
         #expect(machine.processEnded(at: start.advanced(by: .seconds(15))) == .pause(.milliseconds(100)))
     }
 
-    @Test("counts a start that failed like a death")
+    @Test("the supervision counts a failed start like a death")
     func startFails() {
         var machine = SupervisionStateMachine(backOff: backOff)
         #expect(machine.begin() == .start)
@@ -41,7 +41,7 @@ struct SupervisionStateMachineTests {
         #expect(machine.startFailed() == .pause(.milliseconds(200)))
     }
 
-    @Test("does not start again what was told to stop, whatever it was doing")
+    @Test("the supervision never restarts a stopped child, in any state")
     func stops() {
         var idle = SupervisionStateMachine(backOff: backOff)
         #expect(idle.stopRequested() == .finish)

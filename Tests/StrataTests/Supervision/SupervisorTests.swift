@@ -19,7 +19,7 @@ struct SupervisorTests {
         }
     }
 
-    @Test("starts a child again that is killed, and stops it for good when told to")
+    @Test("a supervisor restarts a killed child, and stops it permanently on request")
     func restarts() async throws {
         let (stream, events) = AsyncStream.makeStream(of: Supervisor.Event.self)
         let supervisor = supervisor("exec sleep 600", events)
@@ -44,7 +44,7 @@ struct SupervisorTests {
         #expect(await supervisor.restarts == 2)
     }
 
-    @Test("kills a child that does not end when asked to")
+    @Test("a supervisor kills a child that does not end on request")
     func stubborn() async throws {
         try await withTemporaryDirectory { directory in
             let mark = directory + "/ready"
@@ -57,7 +57,7 @@ struct SupervisorTests {
         }
     }
 
-    @Test("keeps trying what cannot be started, and can be stopped meanwhile")
+    @Test("a supervisor retries a child that cannot start, and can be stopped meanwhile")
     func cannotStart() async throws {
         let (stream, events) = AsyncStream.makeStream(of: Supervisor.Event.self)
         let supervisor = Supervisor(name: "fake-1", backOff: backOff) {

@@ -9,7 +9,7 @@ import _CryptoExtras
 
 @Suite("an identity token")
 struct IdentityTokenTests {
-    @Test("says who, for how long and with which nonce, and is signed with the app's key by RS256")
+    @Test("a token has user, lifetime and nonce, and is signed with the app's key by RS256")
     func content() async throws {
         let app = try NewApp(name: "Chat")
         let token = IdentityToken(
@@ -38,14 +38,14 @@ struct IdentityTokenTests {
         #expect(key.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8), padding: .insecurePKCS1v1_5))
     }
 
-    @Test("is not made with something that is not a private key, and the error does not show it")
+    @Test("a token requires a private key, and the error does not show other input")
     func wrongKey() async throws {
         let token = IdentityToken(provider: UUID(), key: UUID(), user: "alice", nonce: "n-1")
         let failure = await #expect(throws: CommandFailure.self) { try await token.signed(with: "super-secret") }
         #expect(failure?.message.contains("super-secret") == false)
     }
 
-    @Test("the command wants a user, a sensible time, and its own key whole")
+    @Test("the command requires a user, a valid lifetime, and a complete key of its own")
     func options() throws {
         #expect(throws: (any Error).self) { try TokenCommand.parse([]) }
         #expect(throws: (any Error).self) { try TokenCommand.parse(["--user", ""]) }

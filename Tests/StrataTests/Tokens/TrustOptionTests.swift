@@ -5,11 +5,11 @@ import Testing
 
 @testable import StrataCommand
 
-@Suite("which certificates a command trusts")
+@Suite("certificates trusted by a command")
 struct TrustOptionTests {
     private let stale = OperatorSettings(["STRATA_CA": "/nowhere/ca.pem"])
 
-    @Test("STRATA_CA is read for a gateway with TLS only; --ca always")
+    @Test("STRATA_CA applies to a gateway with TLS only, and --ca always")
     func environment() throws {
         let none = try TrustOption.parse([])
         #expect(throws: Never.self) { _ = try none.serverTrust(for: ["http://127.0.0.1:1", "HTTP://localhost"], settings: stale) }
