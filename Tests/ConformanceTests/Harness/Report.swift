@@ -119,9 +119,9 @@ extension RuleTable.Chapter {
         case .fanOut: "Fan-out matrix"
         case .patches: "The layer-patch format"
         case .versions: "Version differences"
-        case .traces: "What stock clients do"
+        case .traces: "Stock client traces"
         case .checklist: "Compatibility checklist"
-        case .additions: "What Strata adds"
+        case .additions: "Strata additions"
         }
     }
 }
