@@ -33,6 +33,7 @@ extension GatewayServices {
             let answer = try await conversations.call(
                 ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
                 answers: call.answers)
+            if case .user(let user) = body.sender { endTyping(of: UserKey(app: call.key.app, user: user), in: conversation) }
             return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
         } catch {
             guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }

@@ -7,7 +7,14 @@ import StrataModel
 ///
 /// The presence service states how long a signal is valid, because it knows when it would repeat the signal.
 struct TypistTable {
-    private var table: [ConversationID: [UserID: NIODeadline]] = [:]
+    private struct Typist {
+        /// The time at which typing ends without another signal.
+        var end: NIODeadline
+        /// True after ``beginEnding(_:in:)``, until the next signal.
+        var isEnding = false
+    }
+
+    private var table: [ConversationID: [UserID: Typist]] = [:]
 
     var isEmpty: Bool { table.isEmpty }
 
@@ -16,11 +23,16 @@ struct TypistTable {
         if signal.action == .finished {
             remove(signal.user, in: signal.conversationID)
         } else {
-            table[signal.conversationID, default: [:]][signal.user] = end
+            table[signal.conversationID, default: [:]][signal.user] = Typist(end: end)
         }
     }
 
-    func contains(_ user: UserID, in conversation: ConversationID) -> Bool { table[conversation]?[user] != nil }
+    /// Returns true if the user is typing and the end was not requested since the last signal.
+    mutating func beginEnding(_ user: UserID, in conversation: ConversationID) -> Bool {
+        guard table[conversation]?[user]?.isEnding == false else { return false }
+        table[conversation]?[user]?.isEnding = true
+        return true
+    }
 
     private mutating func remove(_ user: UserID, in conversation: ConversationID) {
         guard table[conversation]?.removeValue(forKey: user) != nil else { return }
@@ -33,7 +45,7 @@ struct TypistTable {
     mutating func takeEnded(at now: NIODeadline) -> [TypingSignal] {
         var ended: [TypingSignal] = []
         for (conversation, typists) in table {
-            for (user, end) in typists where end <= now {
+            for (user, typist) in typists where typist.end <= now {
                 ended.append(TypingSignal(conversationID: conversation, user: user, action: .finished))
             }
         }

@@ -36,6 +36,8 @@ struct MessageRoutes: RESTFeature {
 
     private func send(_ asked: ObjectRequest<ConversationID, SendMessageBody>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let (message, place) = try await services.send(asked.content, to: asked.id, for: context.call)
+        // A signal on the user's socket may reach the fan-out later than the message, so the fan-out cannot end it.
+        services.endTyping(of: context.call.key, in: asked.id)
         return .json(.created) { write(message, form: .created, in: context, into: &$0) }.at(place)
     }
 

@@ -222,7 +222,7 @@ extension Socket {
     }
 
     /// Ends the client's typing after a message if a signal of this socket may reach the fan-out later than the
-    /// message. In all other cases the fan-out ends the typing.
+    /// message. For earlier signals, the fan-out ends the typing.
     private func endTyping(after result: Result<AnswerData, Failure>) {
         guard case .success(.message(let message)) = result, let typedAt = requests.typedAt,
             registry.loop.now - typedAt < TimeAmount(GatewayServices.typingDeadline)

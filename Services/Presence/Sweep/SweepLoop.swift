@@ -56,7 +56,8 @@ struct SweepLoop<Target: Sweepable>: Service {
                 if outcome == .mayHaveMore { continue }
                 // The random factor keeps instances that started together from staying in step.
                 let pause = every * Double.random(in: 0.75...1.25)
-                try? await Task.sleep(until: max(.now + pause, (schedule.next ?? .now) + pause / 4))
+                let now = ContinuousClock.now
+                try? await Task.sleep(until: max(now + pause, (schedule.next ?? now) + pause / 4), clock: .continuous)
             }
         }
     }

@@ -102,7 +102,7 @@ final class DeliveryEngine: Service {
                 let claimed = try await claim()
                 if claimed.isEmpty {
                     // Without active hooks, only the next reading of the hooks brings work.
-                    let end = hooks.withLock(\.isEmpty) ? readAt + Self.hooksInterval : .now + Self.idlePause
+                    let end = hooks.withLock { $0.isEmpty } ? readAt + Self.hooksInterval : .now + Self.idlePause
                     await wake.wait(until: end, clock: .continuous)
                 } else {
                     // Not a child task: deliveries in progress are finished after claiming ends.

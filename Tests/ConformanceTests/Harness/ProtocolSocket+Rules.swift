@@ -63,7 +63,7 @@ extension ProtocolSocket {
             else { return true }
             return operations.contains { operation in
                 let property = operation["property"].string ?? ""
-                let known = history.last { $0.index < packet.index && $0.objectID == packet.objectID && $0.tells(property) != nil }
+                let known = history.last { $0.index < packet.index && $0.objectID == packet.objectID && $0.value(of: property) != nil != nil }
                 return known?.value(of: property) != operation["value"]
             }
         }
